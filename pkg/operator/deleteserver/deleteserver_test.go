@@ -73,6 +73,7 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	r.Add(testrig.Machine("worker-0", "worker", r.ids["worker-0"]))
 	r.nodes = []client.Object{testrig.Node("worker-0", r.ids["worker-0"], corev1.ConditionTrue)}
 	<-time.After(2 * time.Hour)
+	t.Cleanup(func() { <-time.After(10 * time.Minute) }) // what is under way ends in its own time
 	return r
 }
 

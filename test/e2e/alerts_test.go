@@ -91,6 +91,12 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 	// startSeen is startScrapes, and notes which metrics were seen.
 	startSeen := func(ctx context.Context) *scrapes {
 		GinkgoHelper()
+		// A scrape may show Machines' phases without mcm_machine_info, which MCM sets during scrapes:
+		// that of a process that has just read them. It must not stand for the quiet time.
+		Eventually(ctx, func() (float64, error) {
+			samples, err := readMetrics(ctx, c.env.SidecarMetricsURL())
+			return measured(samples).sum("mcm_machine_info"), err
+		}).WithTimeout(upTimeout).WithPolling(poll).ShouldNot(BeZero(), "no Machine is shown")
 		s := startScrapes(c.env.SidecarMetricsURL, longEnough)
 		DeferCleanup(func() { maps.Copy(seen, s.names()) })
 		Expect(s.expectFired(ctx, newPromtool())).To(Succeed(), "before")
@@ -321,12 +327,6 @@ func startScrapes(url func() string, most int) *scrapes {
 		began: time.Now().Add(-quietScrapes * promInterval), series: map[string]map[int]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	// A scrape may show Machines' phases without mcm_machine_info, which MCM sets during scrapes:
-	// that of a process that has just read them. It must not stand for the quiet time.
-	Eventually(ctx, func() (float64, error) {
-		samples, err := readMetrics(ctx, url())
-		return measured(samples).sum("mcm_machine_info"), err
-	}).WithTimeout(upTimeout).WithPolling(poll).ShouldNot(BeZero(), "no Machine is shown")
 	Expect(s.scrape(ctx)).To(Succeed())
 	go func() {
 		defer close(done)

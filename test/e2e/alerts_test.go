@@ -146,7 +146,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		}
 		c.setKeyExpiry(ctx, time.Time{})
 		c.restartSidecar(ctx)
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(6*time.Minute))
 
 	It("fire on a quota that is used up and a key that is revoked, where Machines get no servers", func(ctx SpecContext) {
 		s := startSeen(ctx)
@@ -189,7 +189,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		}
 		deleteSpare(ctx, 3)
 		s.expectAlerts(ctx, "StackitAPIThrottled", "StackitAPIFailing")
-	}, SpecTimeout(4*time.Minute))
+	}, SpecTimeout(6*time.Minute))
 
 	It("read what is scraped, as does the dashboard", func() {
 		alerts, err := monitoring.Alerts()
@@ -350,7 +350,7 @@ func startScrapes(url func() string, most int) *scrapes {
 
 // scrape reads the metrics once. One that fails leaves nothing but up.
 func (s *scrapes) scrape(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, scrapeInterval)
+	ctx, cancel := context.WithTimeout(ctx, 5*scrapeInterval) // on a busy computer
 	defer cancel()
 	samples, err := readMetrics(ctx, s.url())
 	s.mu.Lock()

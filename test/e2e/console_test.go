@@ -105,7 +105,7 @@ const inReach = `
 
 var _ = Describe("The mock's console", short, func() {
 	It("shows servers come and go, in groups, and breaks and mends the API at a click", func(ctx SpecContext) {
-		m := newConsoleMock(2 * time.Second)
+		m := newConsoleMock(5 * time.Second)
 		page := m.open(ctx, 0)
 		id := m.add(ctx, "server-0", "small")
 		page.expectRows(ctx, actionTimeout, ConsistOf(iaasmock.StatusCreating))
@@ -143,7 +143,7 @@ var _ = Describe("The mock's console", short, func() {
 		page.click("#clear-faults")
 		Eventually(m.cloud.Faults).WithTimeout(actionTimeout).Should(BeEmpty())
 		page.expectText(ctx, "#active-faults", BeEmpty())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(4*time.Minute))
 
 	It("is used with the keyboard alone, and has a name for everything one can operate", func(ctx SpecContext) {
 		m := newConsoleMock(0)
@@ -194,7 +194,7 @@ var _ = Describe("The mock's console", short, func() {
 			Expect(string(node.Name.Value)).NotTo(BeElementOf("", `""`), "a nameless %s", node.Role.Value)
 		}
 		Expect(seen).To(BeNumerically(">", 20))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(4*time.Minute))
 
 	It("shows what strangers wrote as text, and acts on servers", func(ctx SpecContext) {
 		m := newConsoleMock(0)
@@ -220,7 +220,7 @@ var _ = Describe("The mock's console", short, func() {
 		page.click("#stop-server")
 		page.expectText(ctx, "#details-status", Equal(iaasmock.StatusInactive))
 		Expect(m.cloud.Servers()).To(ConsistOf(HaveField("ID", other)))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(4*time.Minute))
 
 	It("finds back to a mock that was away", func(ctx SpecContext) {
 		m := newConsoleMock(0)
@@ -234,12 +234,12 @@ var _ = Describe("The mock's console", short, func() {
 		page.expectText(ctx, "#connection", Equal("live"))
 		page.expectRows(ctx, actionTimeout, HaveLen(1))
 		page.forgive() // the browser complains about the connection
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(4*time.Minute))
 })
 
 // actionTimeout is for one action in the browser, which also waits until the
 // element it is about is there.
-const actionTimeout = 20 * time.Second
+const actionTimeout = time.Minute
 
 // browser is a tab of a headless Chromium with a page of its own.
 type browser struct {

@@ -32,8 +32,8 @@ const (
 
 	// upTimeout and downTimeout allow for the manager's own fixed steps: a machine
 	// is up about 10 s, and gone about 30 s, after its server could be.
-	upTimeout   = 90 * time.Second
-	downTimeout = 2 * time.Minute
+	upTimeout   = 2 * time.Minute
+	downTimeout = 3 * time.Minute
 	poll        = 250 * time.Millisecond
 )
 

@@ -87,7 +87,7 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 		var machines machinev1alpha1.MachineList
 		err := env.Client().List(ctx, &machines, client.InNamespace("machines"))
 		return machines.Items, err
-	}).WithTimeout(30 * time.Second).Should(HaveLen(2))
+	}).WithTimeout(2 * time.Minute).Should(HaveLen(2))
 
 	// A part that is killed on purpose is no failure and can be started again.
 	env.KillManager()
@@ -121,7 +121,7 @@ func TestPartThatDiesIsNoticed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
 	g.Expect(syscall.Kill(env.PID(stack.PartEtcd), syscall.SIGKILL)).To(Succeed())
-	g.Eventually(env.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+	g.Eventually(env.Done()).WithTimeout(time.Minute).Should(BeClosed())
 	var failure *localenv.PartError
 	g.Expect(errors.As(env.Err(), &failure)).To(BeTrue())
 	g.Expect(failure.Part).To(Equal(stack.PartEtcd))
@@ -198,12 +198,12 @@ func TestLeadershipMovesAndTheAPIServerComesBack(t *testing.T) {
 		}
 	}()
 	leader := func() (int, error) { return env.Leader(ctx) }
-	g.Eventually(leader).WithTimeout(30 * time.Second).ShouldNot(BeZero())
+	g.Eventually(leader).WithTimeout(2 * time.Minute).ShouldNot(BeZero())
 	first, err := leader()
 	g.Expect(err).NotTo(HaveOccurred())
 
 	env.KillReplica(first)
-	g.Eventually(leader).WithTimeout(30 * time.Second).Should(Equal(3 - first))
+	g.Eventually(leader).WithTimeout(2 * time.Minute).Should(Equal(3 - first))
 
 	stays := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Namespace: env.Namespace()}}
 	g.Expect(env.Client().Create(ctx, stays)).To(Succeed())
@@ -215,7 +215,7 @@ func TestLeadershipMovesAndTheAPIServerComesBack(t *testing.T) {
 	second, err := leader()
 	g.Expect(err).NotTo(HaveOccurred())
 	env.KillReplica(second)
-	g.Eventually(leader).WithTimeout(30 * time.Second).Should(Equal(3 - second))
+	g.Eventually(leader).WithTimeout(2 * time.Minute).Should(Equal(3 - second))
 
 	env.Stop()
 	g.Expect(env.Err()).NotTo(HaveOccurred())

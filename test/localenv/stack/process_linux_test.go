@@ -41,7 +41,7 @@ func TestChildrenDieWithAParentThatIsKilled(t *testing.T) {
 	g.Expect(parent.Process.Kill()).To(Succeed())
 	_ = parent.Wait()
 	// Whoever inherits the orphan may take a while to bury it: a zombie is dead.
-	g.Eventually(func() bool { return alive(child) }).WithTimeout(10 * time.Second).Should(BeFalse())
+	g.Eventually(func() bool { return alive(child) }).WithTimeout(time.Minute).Should(BeFalse())
 }
 
 func beParent(t *testing.T) {

@@ -219,7 +219,11 @@ func TestConsoleLogsAreReadSeldom(t *testing.T) {
 	for name, row := range map[string]struct {
 		classes int
 		reads   int
-	}{"of one class": {1, 1}, "of many classes": {15, 10}} {
+		apart   time.Duration
+	}{
+		"of one class": {1, 1, 0}, "of many classes": {15, 10, 0},
+		"of many classes, one by one": {15, 10, 2 * time.Second}, // none waits for its turn to read
+	} {
 		bubble(t, name, func(t *testing.T) {
 			const machines = 15
 			m := newMetered(t)
@@ -238,6 +242,7 @@ func TestConsoleLogsAreReadSeldom(t *testing.T) {
 				class := m.class.DeepCopy()
 				class.Name = fmt.Sprintf("class-%d", i%row.classes)
 				all.Go(func() {
+					<-time.After(time.Duration(i) * row.apart)
 					_, err := m.driver.DeleteMachine(t.Context(),
 						&driver.DeleteMachineRequest{Machine: made, MachineClass: class, Secret: m.secret})
 					if err != nil {

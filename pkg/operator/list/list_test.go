@@ -397,7 +397,11 @@ func TestOutages(t *testing.T) {
 			r.Access.ReadTimeout = hangTimeout
 			row.cause(t, r)
 			r.MakeClusters()
+			begin := time.Now()
 			found := Read(t.Context(), r.Access, Query{})
+			if took := time.Since(begin); took > 10*hangTimeout {
+				t.Errorf("took %s", took)
+			}
 			if !slices.EqualFunc(found.Unknown, row.unknown, strings.HasPrefix) {
 				t.Errorf("unknown %q\nwant    %q", found.Unknown, row.unknown)
 			}

@@ -133,7 +133,7 @@ func TestClosedTerminal(t *testing.T) {
 }
 
 // TestInterruptedSweep has an API that is down while it sweeps: it says so, and a second Ctrl-C
-// ends it within 10 s with the IDs of what is left.
+// ends it long before the sweep would give up, with the IDs of what is left.
 func TestInterruptedSweep(t *testing.T) {
 	t.Parallel()
 	skipShort(t)
@@ -154,7 +154,7 @@ func TestInterruptedSweep(t *testing.T) {
 	began := time.Now()
 	interrupt()
 	s.expectEnd(t, 1)
-	if took := time.Since(began); took > time.Minute { // on a busy computer
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it ended after %s", took)
 	}
 	server := m.state(t).Servers[0]

@@ -76,8 +76,8 @@ const (
 
 // exchange asks a token endpoint for an access token, once, through the transport: what it
 // shows of itself is a signed assertion (key.go) or a workload identity's token (identity.go).
-// A *CredentialsError says that nothing was sent. One that has to wait before it signs asks then
-// whether the fetch is abandoned, and returns errAbandoned if it is.
+// A *CredentialsError says that nothing was sent. Signing takes up to 0.1 s of a processor: before it
+// signs it asks whether the fetch is abandoned, and returns errAbandoned if it is.
 type exchange func(transport http.RoundTripper, isAbandoned func() bool) (token string, err error)
 
 // tokenSource fetches and keeps the access token of one service account.
@@ -176,13 +176,9 @@ func (t *tokenSource) drop(refused string) {
 func (t *tokenSource) isAbandoned() bool { return t.waiting.Load() == 0 }
 
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay. Signing takes up to 0.1 s of a
-// processor, which is not spent for callers that left.
+// assertion: one that was seen may be refused as a replay.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
-		if t.isAbandoned() {
-			return "", time.Time{}, errAbandoned
-		}
 		token, expires, err = t.fetchOnce()
 		if errors.Is(err, errAbandoned) {
 			return "", time.Time{}, err

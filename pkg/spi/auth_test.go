@@ -4,12 +4,10 @@
 package spi
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,43 +16,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestConcurrentCallsShareOneToken(t *testing.T) {
-	r := newRig(t)
-	session := r.session()
-	var group sync.WaitGroup
-	for range 50 {
-		group.Go(func() {
-			if err := list(t.Context(), session); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if tokens := r.cloud.CallCounts()["Token"]; tokens != 1 {
-		t.Errorf("%d tokens were fetched, want 1", tokens)
-	}
-}
-
-func TestARevokedKeyIsRefused(t *testing.T) {
-	r := newRig(t)
-	if err := r.cloud.RevokeServiceAccountKey(r.key); err != nil {
-		t.Fatal(err)
-	}
-	if err := list(t.Context(), r.session()); !IsRefused(err) {
-		t.Errorf("got %v, want refused credentials", err)
-	}
-}
-
-func TestARefusalTellsTheEndpointsClock(t *testing.T) {
-	r := newRig(t)
-	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
-	r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusUnauthorized, Header: http.Header{"Date": {date}}})
-	var token *TokenError
-	if err := list(t.Context(), r.session()); !errors.As(err, &token) || token.Date.Format(http.TimeFormat) != date {
-		t.Errorf("got %v with the date of %+v, want %s", err, token, date)
-	}
-}
 
 // eachKind has both kinds of credentials.
 var eachKind = map[string]func(*identity) Credentials{
@@ -67,8 +28,8 @@ var eachKind = map[string]func(*identity) Credentials{
 }
 
 func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
+	const clock = "Sun, 06 Nov 1994 08:49:37 GMT"
 	answer := func(body string) iaasmock.Fault { return iaasmock.Fault{Status: http.StatusOK, Body: body} }
-	endless := answer(`{"access_token":"` + strings.Repeat("a", maxTokenAnswer) + `"}`)
 	for name, row := range map[string]struct {
 		fault   iaasmock.Fault
 		refused bool
@@ -80,22 +41,27 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"no token":    {answer(`{}`), false, "without a usable access token"},
 		"no JSON":     {answer(`<html>`), false, ""},
 		"malformed":   {answer(`{"access_token":"a\r\nHost: evil"}`), false, ""},
-		"endless":     {endless, false, "larger than 65536 bytes"},
+		"endless":     {answer(strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
 		"refuses":     {iaasmock.Fault{Status: http.StatusUnauthorized}, true, "status 401"},
+		"assertion":   {iaasmock.Fault{Status: http.StatusBadRequest}, true, "status 400"},
+		"no rights":   {iaasmock.Fault{Status: http.StatusForbidden}, true, "status 403"},
 	} {
 		for kind, credentials := range eachKind {
 			bubble(t, name+", "+kind, func(t *testing.T) {
-				i := newIdentity(newVirtualRig(t))
+				i := newIdentity(newRig(t))
 				session, err := i.sessions.Session(credentials(i))
 				if err != nil {
 					t.Fatal(err)
 				}
-				row.fault.Operation = "Token"
+				row.fault.Operation, row.fault.Header = "Token", http.Header{"Date": {clock}}
 				remove := i.cloud.Inject(row.fault)
 				var token *TokenError
 				err = list(t.Context(), session)
 				if !errors.As(err, &token) || token.Refused != row.refused || !strings.Contains(err.Error(), row.says) {
 					t.Errorf("got %v, want a TokenError that says %q, refused: %t", err, row.says, row.refused)
+				}
+				if row.refused && token.Date.Format(http.TimeFormat) != clock {
+					t.Errorf("the endpoint's clock shows %s, want %s", token.Date, clock)
 				}
 				remove()
 				<-time.After(firstTokenPause)
@@ -113,7 +79,7 @@ func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
 		status, attempts int
 	}{"down": {http.StatusServiceUnavailable, tokenAttempts}, "refused": {http.StatusUnauthorized, 1}} {
 		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			r.sessions.Jitter = func() float64 { return 0 }
 			session := r.session()
 			fail := func() { r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: row.status}) }
@@ -158,7 +124,7 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 		"JWT without expiry": `{"access_token":"eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.","token_type":"Bearer"}`,
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t, iaasmock.WithoutAuthentication())
+			r := newRig(t, iaasmock.WithoutAuthentication())
 			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
 			for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
 				<-time.After(wait)
@@ -173,42 +139,10 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 	}
 }
 
-// Signing for the token endpoint costs up to 0.1 s.
-func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newVirtualRig(t)
-		session := r.session()
-		remove := r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusServiceUnavailable})
-		leaving, leave := context.WithCancel(t.Context())
-		var callers sync.WaitGroup
-		for range 5 {
-			callers.Go(func() {
-				if err := list(leaving, session); !errors.Is(err, context.Canceled) {
-					t.Errorf("got %v, want the context's error", err)
-				}
-			})
-		}
-		synctest.Wait() // all of them wait for the second attempt
-		leave()
-		callers.Wait()
-		if err := list(leaving, session); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want the context's error", err)
-		}
-		<-time.After(time.Minute)
-		if fetches := r.cloud.CallCounts()["Token"]; fetches != 1 {
-			t.Errorf("%d assertions were signed, want 1", fetches)
-		}
-		remove()
-		if err := list(t.Context(), session); err != nil {
-			t.Errorf("after others left: %v", err)
-		}
-	})
-}
-
 // A fetch that nobody waits for may end just when somebody comes.
 func TestACallerThatComesLateGetsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newVirtualRig(t)
+		r := newRig(t)
 		exchange, err := keyExchange(r.sessions.Config, string(r.key), newSigner(clock.RealClock{}))
 		if err != nil {
 			t.Fatal(err)
@@ -222,24 +156,6 @@ func TestACallerThatComesLateGetsAToken(t *testing.T) {
 			t.Errorf("got %q, %v, want a token", token, err)
 		}
 	})
-}
-
-func TestAnEndlessTokenIsNotUsed(t *testing.T) {
-	for name, row := range map[string]struct {
-		size int
-		ok   bool
-	}{"almost all that is read": {maxTokenAnswer - 100, true}, "more than is read": {maxTokenAnswer, false}} {
-		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t, iaasmock.WithoutAuthentication())
-			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK,
-				Body: `{"token_type":"Bearer","access_token":"` + strings.Repeat("a", row.size) + `"}`})
-			err := list(t.Context(), r.session())
-			var token *TokenError
-			if row.ok && err != nil || !row.ok && (!errors.As(err, &token) || !strings.Contains(err.Error(), "larger than 65536 bytes")) {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
 }
 
 func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {

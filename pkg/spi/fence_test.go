@@ -5,7 +5,8 @@ package spi
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -159,17 +160,40 @@ func (p *pausable) wantHeld(t *testing.T, resumed time.Time) {
 }
 
 func TestNoAttemptIsSentAfterAPause(t *testing.T) {
-	for method := range apiCalls {
-		for name, wait := range map[string]time.Duration{"finds the pause": 0, "comes after the ticker": 2 * time.Second} {
+	all := slices.Collect(maps.Keys(apiCalls))
+	for name, row := range map[string]struct {
+		methods []string
+		// asked is when the call comes, from the pause on; before it, something is done.
+		asked  time.Duration
+		before func(*pausable)
+	}{
+		"that finds it":    {all, time.Millisecond, func(*pausable) {}},
+		"that comes later": {all, 2 * time.Second, func(*pausable) {}},
+		"in backoff": {[]string{"GET", "DELETE"}, -100 * time.Millisecond, func(p *pausable) {
+			p.seen.failures = 1
+		}},
+		"held by an earlier pause": {all, time.Second - hold, func(p *pausable) { p.pause() }},
+		"in the rate limit": {all, -100 * time.Millisecond, func(p *pausable) {
+			p.Limiter = rate.NewLimiter(rate.Every(10*time.Second), 1)
+			p.Limiter.Allow()
+		}},
+	} {
+		for _, method := range row.methods {
 			t.Run(method+" "+name, func(t *testing.T) {
 				inPausable(t, func(t *testing.T, p *pausable) {
-					<-time.After(10 * time.Second)
-					resumed, before := p.pause(), counted(t, "stackit_api_wait_seconds_total", "pause")
-					<-time.After(wait)
-					if err := p.call(t.Context(), method); err != nil {
+					const when = time.Minute + tickInterval/2
+					counts, done := counted(t, "stackit_api_wait_seconds_total", "pause"), make(chan error)
+					go func() {
+						<-time.After(when + row.asked)
+						row.before(p)
+						done <- p.call(t.Context(), method)
+					}()
+					<-time.After(when)
+					resumed := p.pause()
+					if err := <-done; err != nil {
 						t.Errorf("what was held fails: %v", err)
 					}
-					if counted(t, "stackit_api_wait_seconds_total", "pause") <= before {
+					if counted(t, "stackit_api_wait_seconds_total", "pause") <= counts {
 						t.Error("the wait is not counted")
 					}
 					p.wantHeld(t, resumed)
@@ -177,52 +201,6 @@ func TestNoAttemptIsSentAfterAPause(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestWhatWasWaitingIsHeldAfterAPause(t *testing.T) {
-	inBackoff := func(p *pausable) { p.seen.failures = 1 }
-	inQueue := func(p *pausable) {
-		p.Limiter = rate.NewLimiter(rate.Every(10*time.Second), 1)
-		p.Limiter.Allow()
-	}
-	for name, row := range map[string]struct {
-		method string
-		waits  func(*pausable)
-	}{
-		"a GET in backoff":           {"GET", inBackoff},
-		"a DELETE in backoff":        {"DELETE", inBackoff},
-		"a LIST in the rate limit":   {"LIST", inQueue},
-		"a POST in the rate limit":   {"POST", inQueue},
-		"a DELETE in the rate limit": {"DELETE", inQueue},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inPausable(t, func(t *testing.T, p *pausable) {
-				row.waits(p)
-				done := make(chan error)
-				go func() { done <- p.call(t.Context(), row.method) }()
-				<-time.After(100 * time.Millisecond)
-				resumed := p.pause()
-				if err := <-done; err != nil {
-					t.Errorf("what was held fails: %v", err)
-				}
-				p.wantHeld(t, resumed)
-			})
-		})
-	}
-}
-
-func TestAnotherPauseHoldsAnew(t *testing.T) {
-	inPausable(t, func(t *testing.T, p *pausable) {
-		p.pause()
-		done := make(chan error)
-		go func() { done <- p.call(t.Context(), "POST") }()
-		<-time.After(hold - time.Second)
-		resumed := p.pause()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		p.wantHeld(t, resumed)
-	})
 }
 
 // What was held queues again for the rate limit.
@@ -238,33 +216,6 @@ func TestWhatWasHeldIsNotSentAllAtOnce(t *testing.T) {
 		sent := p.seen.all()
 		if took := sent[len(sent)-1].at.Sub(sent[0].at); len(sent) != 50 || took < 4*time.Second {
 			t.Errorf("%d attempts in %s, want 50 and 10 a second", len(sent), took)
-		}
-	})
-}
-
-func TestACallThatIsHeldEndsWithItsContext(t *testing.T) {
-	inPausable(t, func(t *testing.T, p *pausable) {
-		p.pause()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		asked := time.Now()
-		if err := p.call(ctx, "DELETE"); !errors.Is(err, context.DeadlineExceeded) || time.Since(asked) != 5*time.Second {
-			t.Errorf("got %v after %s, want the deadline", err, time.Since(asked))
-		}
-		<-time.After(2 * hold)
-		if sent := p.seen.all(); len(sent) != 0 {
-			t.Errorf("it is sent all the same: %v", sent)
-		}
-	})
-}
-
-func TestNothingIsHeldWithoutAFence(t *testing.T) {
-	inPausable(t, func(t *testing.T, p *pausable) {
-		p.Fence = nil
-		p.pause()
-		asked := time.Now()
-		if err := p.call(t.Context(), "POST"); err != nil || time.Since(asked) != 0 {
-			t.Errorf("got %v after %s, want an answer at once", err, time.Since(asked))
 		}
 	})
 }

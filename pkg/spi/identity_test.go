@@ -105,7 +105,7 @@ func TestAKeyAndAWorkloadIdentityAreRefused(t *testing.T) {
 // another session's.
 func TestARenewedTokenIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := newIdentity(newVirtualRig(t, iaasmock.WithTokenLifetime(10*time.Minute)))
+		i := newIdentity(newRig(t, iaasmock.WithTokenLifetime(10*time.Minute)))
 		dir := t.TempDir()
 		i.sessions.Config.IdentityDirs = dir
 		file := Credentials{TokenFile: dir + "/token"}
@@ -240,7 +240,7 @@ func TestIdentityFiles(t *testing.T) {
 // A file that does not exist may be renewed right now: the manager comes back in seconds.
 func TestAnIdentityFileThatIsNotThereIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i, dir := newIdentity(newVirtualRig(t)), t.TempDir()
+		i, dir := newIdentity(newRig(t)), t.TempDir()
 		i.sessions.Config.IdentityDirs = dir
 		err := i.list(Credentials{TokenFile: dir + "/token"})
 		if err == nil || IsRefused(err) || !strings.Contains(err.Error(), "does not exist") {

@@ -129,7 +129,7 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	const notUsable = "credentials.privateKey cannot be used, must be an RSA key in PEM form"
 	absurd, usual := numbersOf(44_910), numbersOf(2048)
 	large := with(usual, factor, numbersOf(8000)[modulus])
-	short, null := usableNumbers(t, newVirtualRig(t)), asn1.NullRawValue
+	short, null := usableNumbers(t, newRig(t)), asn1.NullRawValue
 	for name, row := range map[string]struct{ key, says string }{
 		"44,910 bits":               {keyOf(t, absurd[:needed]), "must have at most 16384"},
 		"28,000 bits":               {keyOf(t, numbersOf(28_000)), "must have at most 16384"},
@@ -149,7 +149,7 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 		"no RSA key":                {keyOf(t, struct{ Version, Key []byte }{}), notUsable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			_, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: row.key})
 			var unusable *CredentialsError
 			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
@@ -182,7 +182,7 @@ func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
 func TestKeysOfUsualSizeAreAccepted(t *testing.T) {
 	for _, bits := range []int{2048, 3072, 4096} {
 		for form, key := range map[string]string{"PKCS #1": keyOf(t, numbersOf(bits)), "PKCS #8": keyOf(t, pkcs8(t, numbersOf(bits)))} {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			if _, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key}); err != nil {
 				t.Errorf("%d bits in %s: %v", bits, form, err)
 			}
@@ -215,7 +215,7 @@ func TestAKeyThatCannotSignIsNoEndpointThatIsDown(t *testing.T) {
 		"an even factor": withEvenFactor(2048), "three factors": three,
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			r.key = []byte(keyOf(t, private))
 			start := time.Now()
 			err := list(t.Context(), r.session())
@@ -270,7 +270,7 @@ func TestAKeyThatCannotSignIsTriedAgainAfter30Seconds(t *testing.T) {
 // Two Secrets sign one after the other, and neither waits for the other's answer.
 func TestKeysSignOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newVirtualRig(t)
+		r := newRig(t)
 		sessions := []*Session{r.session(), r.sessionIn(iaasmock.SecondProjectID)}
 		const delay = 10 * time.Second
 		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Delay: delay})
@@ -296,32 +296,55 @@ func TestKeysSignOneAfterTheOther(t *testing.T) {
 	})
 }
 
-func TestNothingIsSignedForACallerThatLeftTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newVirtualRig(t)
-		session := r.session()
-		r.sessions.signer.turn <- struct{}{} // somebody else signs
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := list(ctx, session); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's error", err)
-		}
-		<-r.sessions.signer.turn
-		synctest.Wait()
-		if signed := r.cloud.CallCounts()["Token"]; signed != 0 {
-			t.Errorf("%d assertions were signed for nobody", signed)
-		}
-		if err := list(t.Context(), session); err != nil {
-			t.Errorf("who comes later: %v", err)
-		}
-	})
+// Callers share a fetch, which ends when the last of them has left.
+func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
+	for name, row := range map[string]struct {
+		// somebody else signs, or the token endpoint is down.
+		queue, down bool
+		signed      int
+	}{
+		"the queue": {queue: true}, "an endpoint that is down": {down: true, signed: 1},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			session := r.session()
+			if row.queue {
+				r.sessions.signer.turn <- struct{}{}
+			}
+			if row.down {
+				r.cloud.Inject(iaasmock.Fault{Operation: "Token", Count: 1, Status: http.StatusServiceUnavailable})
+			}
+			leaving, leave := context.WithCancel(t.Context())
+			var callers sync.WaitGroup
+			for range 5 {
+				callers.Go(func() {
+					if err := list(leaving, session); !errors.Is(err, context.Canceled) {
+						t.Errorf("got %v, want the context's error", err)
+					}
+				})
+			}
+			synctest.Wait()
+			leave()
+			callers.Wait()
+			if row.queue {
+				<-r.sessions.signer.turn
+			}
+			<-time.After(time.Minute)
+			if signed := r.cloud.CallCounts()["Token"]; signed != row.signed {
+				t.Errorf("%d assertions were signed, want %d", signed, row.signed)
+			}
+			if err := list(t.Context(), session); err != nil {
+				t.Errorf("who comes later: %v", err)
+			}
+		})
+	}
 }
 
 // 200 rotations of a key of 900 kB kept 174 MiB for an hour.
 func TestNoTextOfAKeyIsKept(t *testing.T) {
 	for name, size := range map[string]int{"as large as may be": maxKey, "900 kB": 900_000} {
 		t.Run(name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			r.session()
 			before := heapInUse()
 			for i := range 200 {

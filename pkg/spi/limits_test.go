@@ -5,7 +5,6 @@ package spi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -14,20 +13,6 @@ import (
 
 	"golang.org/x/time/rate"
 )
-
-func TestTheRateLimitHoldsForAllSessionsAndGivesUpInTime(t *testing.T) {
-	r := newRig(t)
-	r.sessions.Limiter = rate.NewLimiter(rate.Every(time.Hour), 1)
-	session := r.session()
-	if err := list(t.Context(), session); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := list(ctx, session); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want to hear at once that it would be too late", err)
-	}
-}
 
 // Hundreds of servers to create or delete do not keep the reads waiting.
 func TestReadsGoBeforeWrites(t *testing.T) {

@@ -145,7 +145,7 @@ func TestRetriesAndWaitsAreCounted(t *testing.T) {
 			want: []series{{waits, []string{"rate_limit"}, 4}, {waits, nil, 4}}},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			r.sessions.Limiter = row.limiter
 			r.sessions.Jitter = func() float64 { return 0 }
 			if row.fault.Operation != "" {

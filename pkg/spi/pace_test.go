@@ -205,14 +205,19 @@ func TestPausesAtLimit1(t *testing.T) {
 			// waits is how long the attempt waits for the pause after the last answer.
 			waits  time.Duration
 			answer int
+			// idle is how long no attempt comes before.
+			idle time.Duration
 		}{
-			{0, 503}, {second, 429}, {2 * second, noAnswer}, {4 * second, 500}, {8 * second, 503},
-			{16 * second, 503}, {30 * second, 503}, {30 * second, 404},
+			{0, 503, 0}, {second, 429, 0}, {2 * second, noAnswer, 0}, {4 * second, 500, 0}, {8 * second, 503, 0},
+			{16 * second, 503, 0}, {30 * second, 503, 0}, {30 * second, 404, 0},
 			// The next pause would take 15 s now, and the limit is 2.
-			{0, 503}, {0, 503}, {30 * second, 201}, {0, 201},
+			{0, 503, 0}, {0, 503, 0}, {30 * second, 201, 0}, {0, 201, 0},
 			// It would take 7.5 s, and the limit is 4.
-			{0, 503}, {0, 503}, {0, 503}, {15 * second, 503}, {30 * second, 201},
+			{0, 503, 0}, {0, 503, 0}, {0, 503, 0}, {15 * second, 503, 0}, {30 * second, 503, 0},
+			// After an hour all begins anew.
+			{0, 503, time.Hour}, {second, 201, 0},
 		} {
+			<-time.After(row.idle)
 			asked := time.Since(api.began)
 			api.post(t.Context(), fmt.Sprint(i))
 			<-time.After(row.waits)
@@ -226,76 +231,42 @@ func TestPausesAtLimit1(t *testing.T) {
 	})
 }
 
-// After an hour without an attempt, pauses begin with the first one again.
-func TestPausesAreForgottenWithTheLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newPacedAPI(t)
-		for i := range 6 {
-			api.answerNext(i, http.StatusServiceUnavailable)
-		}
-		<-time.After(time.Hour)
-		api.answerNext(6, http.StatusServiceUnavailable)
-		start := time.Since(api.began)
-		api.answerNext(7, http.StatusOK)
-		if sent := api.since(7)[0]; sent.at != start+firstPause {
-			t.Errorf("the next attempt is sent after %s, want %s", sent.at-start, firstPause)
-		}
-	})
-}
-
-// Sidecars that were refused at the same instant must not come back at the same instant.
-func TestPausesAreRandom(t *testing.T) {
-	for name, row := range map[string]struct {
-		retryAfter []string
-		random     float64
-		want       time.Duration
-	}{
-		"the shortest pause":       {nil, 0, firstPause / 2},
-		"the longest pause":        {nil, 1, firstPause},
-		"the shortest Retry-After": {[]string{"20"}, 0, 20 * time.Second},
-		"the longest Retry-After":  {[]string{"20"}, 1, 30 * time.Second},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			seen := &arrivals{failures: 1, retryAfter: row.retryAfter}
-			if err := apiCalls["DELETE"](t.Context(), sessionWith(t, seen, row.random).API); err != nil {
-				t.Error(err)
-			}
-			if sent := seen.all(); len(sent) != 2 || sent[1].at.Sub(sent[0].at) != row.want {
-				t.Errorf("sent at %v, want two attempts %s apart", sent, row.want)
-			}
-		})
-	}
-}
-
 // A request waits for a minute at most, all attempts together, and not at all for what takes
-// longer.
-func TestNoRequestWaitsForLongerThanAMinute(t *testing.T) {
-	const second = time.Second
+// longer. Sidecars that were refused at the same instant do not come back at the same instant.
+func TestWhenAttemptsAreSent(t *testing.T) {
 	for name, row := range map[string]struct {
-		// asked are the Retry-Afters that the request gets, deadline is the caller's.
+		// asked are the Retry-Afters of the 503s that the request gets, deadline is the caller's.
 		asked    []string
+		random   float64
 		deadline time.Duration
-		sent     int
-		within   time.Duration
+		// seconds from the request to each attempt.
+		seconds []float64
 	}{
-		"60 s are waited for":               {[]string{"60"}, time.Hour, 2, 61 * second},
-		"60 s in all":                       {[]string{"40", "30"}, time.Hour, 2, 41 * second},
-		"three times":                       {[]string{"25", "25", "25"}, time.Hour, 3, 52 * second},
-		"an hour is 60 s":                   {[]string{"3600"}, time.Hour, 2, 61 * second},
-		"longer than the caller's deadline": {[]string{"30"}, 5 * second, 1, second},
-		"within the caller's deadline":      {[]string{"3"}, 5 * second, 2, 4 * second},
+		"the shortest pause":                {[]string{""}, 0, time.Hour, []float64{0, 0.5}},
+		"the longest pause":                 {[]string{""}, 1, time.Hour, []float64{0, 1}},
+		"the shortest Retry-After":          {[]string{"20"}, 0, time.Hour, []float64{0, 20}},
+		"the longest Retry-After":           {[]string{"20"}, 1, time.Hour, []float64{0, 30}},
+		"60 s are waited for":               {[]string{"60"}, 0, time.Hour, []float64{0, 60}},
+		"60 s in all":                       {[]string{"40", "30"}, 0, time.Hour, []float64{0, 40}},
+		"three times":                       {[]string{"25", "25", "25"}, 0, time.Hour, []float64{0, 25, 50}},
+		"longer than the caller's deadline": {[]string{"30"}, 0, 5 * time.Second, []float64{0}},
+		"within the caller's deadline":      {[]string{"3"}, 0, 5 * time.Second, []float64{0, 3}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			seen := &arrivals{retryAfter: row.asked, failures: len(row.asked)}
-			session := sessionWith(t, seen, 0)
+			session := sessionWith(t, seen, row.random)
 			ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
 			defer cancel()
 			start := time.Now()
 			err := apiCalls["DELETE"](ctx, session.API)
-			if took, sent := time.Since(start), seen.of("DELETE"); took > row.within || sent != row.sent {
-				t.Errorf("%d attempts in %s, want %d within %s", sent, took, row.sent, row.within)
+			var seconds []float64
+			for _, sent := range seen.all() {
+				seconds = append(seconds, sent.at.Sub(start).Seconds())
 			}
-			if failed := row.sent <= len(row.asked); failed != (err != nil) || isNotSent(err) {
+			if !slices.Equal(seconds, row.seconds) {
+				t.Errorf("the attempts are sent after %v s, want %v", seconds, row.seconds)
+			}
+			if failed := len(row.seconds) <= len(row.asked); failed != (err != nil) || isNotSent(err) {
 				t.Errorf("got %v, want the answer to the last attempt", err)
 			}
 		})
@@ -334,27 +305,50 @@ func TestARequestInALongQueueIsNotSent(t *testing.T) {
 	})
 }
 
-// All that a Retry-After holds back could be sent at its end.
+// Reads that are repeated, or that a Retry-After has held back, do not begin all at once.
 func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const reads = 40
-		seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
-		session := sessionWith(t, seen, 0)
-		var all sync.WaitGroup
-		for range reads {
-			all.Go(func() {
-				if err := apiCalls["GET"](t.Context(), session.API); err != nil {
-					t.Error(err)
+	const callers, turn = 40, time.Second / readsPerSecond
+	for name, row := range map[string]struct {
+		failures   int
+		retryAfter []string
+		// others is how many reads have their turn before.
+		others int
+	}{
+		"each is repeated":    {failures: callers},
+		"after a Retry-After": {failures: 1, retryAfter: []string{"20"}},
+		"after other reads":   {failures: callers, others: 24},
+	} {
+		for _, method := range []string{"LIST", "GET"} {
+			bubble(t, method+" "+name, func(t *testing.T) {
+				seen := &arrivals{failures: row.failures, retryAfter: row.retryAfter}
+				session := sessionWith(t, seen, 0)
+				var all sync.WaitGroup
+				for range callers {
+					all.Go(func() {
+						if err := apiCalls[method](t.Context(), session.API); err != nil {
+							t.Error(err)
+						}
+					})
+					synctest.Wait()
+				}
+				for range row.others {
+					session.Reads.Reserve()
+				}
+				all.Wait()
+				sent := seen.all()
+				held, due := sent[row.failures:], sent[0].at.Add(time.Duration(row.others)*turn)
+				if len(held) != callers {
+					t.Fatalf("%d are held back, want %d", len(held), callers)
+				}
+				for _, read := range held {
+					if read.at.Before(due.Add(-time.Millisecond)) {
+						t.Fatalf("one begins after %s, want %s", read.at.Sub(sent[0].at), due.Sub(sent[0].at))
+					}
+					due = read.at.Add(turn)
 				}
 			})
-			synctest.Wait()
 		}
-		all.Wait()
-		sent := seen.all()
-		if took := sent[len(sent)-1].at.Sub(sent[1].at); took < (reads-2)*time.Second/readsPerSecond {
-			t.Errorf("%d reads that were held back begin within %s", reads, took)
-		}
-	})
+	}
 }
 
 // A service that is out of order says nothing about others.
@@ -405,7 +399,10 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 	}{
 		"the caller left": {text: "context canceled"},
 		"for the rate limit": {text: "rate limit: context deadline exceeded",
-			prepare: func(r *rig) { r.sessions.Limiter = rate.NewLimiter(rate.Every(time.Hour), 0) }},
+			prepare: func(r *rig) {
+				r.sessions.Limiter = rate.NewLimiter(rate.Every(time.Hour), 1)
+				r.sessions.Limiter.Allow()
+			}},
 		"for the end of a pause of the process": {text: "pause of this process: context deadline exceeded",
 			prepare: func(r *rig) {
 				r.sessions.Fence = NewFence(clock.RealClock{}, time.Second, hold)
@@ -418,7 +415,7 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 		"for a token that is refused":        {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newVirtualRig(t)
+			r := newRig(t)
 			if row.prepare != nil {
 				row.prepare(r)
 			}

@@ -9,14 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -70,112 +64,37 @@ func TestBackoffDoubles(t *testing.T) {
 	}
 }
 
-func TestRetryBridgesAnOutageOfSafeCalls(t *testing.T) {
-	r := newRig(t)
-	session := r.session()
-	for name, fault := range map[string]iaasmock.Fault{
-		"bad gateway":       {Count: 2, Status: http.StatusBadGateway, Body: "<html>", ContentType: "text/html"},
-		"too many requests": {Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}},
-		"reset":             {Count: 2, DropBefore: true},
-		"answer lost":       {Count: 1, DropAfter: true},
-	} {
-		fault.Operation = "ListServers"
-		r.cloud.Inject(fault)
-		if err := list(t.Context(), session); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A server must never be made twice: only what surely was not accepted is sent
-// again.
-func TestRequestsForServersAreRepeatedOnlyIfRefused(t *testing.T) {
+// A server must never be made twice: only what surely was not accepted is sent again.
+func TestWhatIsSentAgain(t *testing.T) {
+	tooMany := iaasmock.Fault{Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}}
+	gateway := iaasmock.Fault{Count: 2, Status: http.StatusBadGateway, Body: "<html>", ContentType: "text/html"}
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		calls int
+		call, operation string
+		fault           iaasmock.Fault
+		attempts        int
+		ok              bool
 	}{
-		"too many requests":   {iaasmock.Fault{Status: http.StatusTooManyRequests, Count: 1}, 2},
-		"bad gateway":         {iaasmock.Fault{Status: http.StatusBadGateway, Count: 1}, 1},
-		"service unavailable": {iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 1}, 1},
-		"answer lost":         {iaasmock.Fault{DropAfter: true, Count: 1}, 1},
+		"a LIST, too many requests":   {"LIST", "ListServers", tooMany, 2, true},
+		"a LIST, bad gateway":         {"LIST", "ListServers", gateway, 3, true},
+		"a LIST, reset":               {"LIST", "ListServers", iaasmock.Fault{Count: 2, DropBefore: true}, 3, true},
+		"a LIST, answer lost":         {"LIST", "ListServers", iaasmock.Fault{Count: 1, DropAfter: true}, 2, true},
+		"a LIST, half an answer":      {"LIST", "ListServers", iaasmock.Fault{Count: 1, HalfAnswer: true}, 2, true},
+		"a POST, too many requests":   {"POST", "CreateServer", tooMany, 2, true},
+		"a POST, bad gateway":         {"POST", "CreateServer", gateway, 1, false},
+		"a POST, service unavailable": {"POST", "CreateServer", iaasmock.Fault{Count: 1, Status: 503}, 1, false},
+		"a POST, answer lost":         {"POST", "CreateServer", iaasmock.Fault{Count: 1, DropAfter: true}, 1, false},
+		"a POST, half an answer":      {"POST", "CreateServer", iaasmock.Fault{Count: 1, HalfAnswer: true}, 1, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			row.fault.Operation = "CreateServer"
+			row.fault.Operation = row.operation
 			r.cloud.Inject(row.fault)
-			network := iaasmock.DefaultNetworkID
-			_, _ = r.session().API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
-				CreateServerPayload(iaas.CreateServerPayload{Name: "m1", MachineType: iaasmock.DefaultMachineType,
-					Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}}).Execute()
-			if calls := r.cloud.CallCounts()["CreateServer"]; calls != row.calls {
-				t.Errorf("%d calls, want %d", calls, row.calls)
+			if err := apiCalls[row.call](t.Context(), r.session().API); (err == nil) != row.ok {
+				t.Errorf("got %v, want success: %t", err, row.ok)
+			}
+			if attempts := r.cloud.CallCounts()[row.operation]; attempts != row.attempts {
+				t.Errorf("%d attempts, want %d", attempts, row.attempts)
 			}
 		})
 	}
-}
-
-func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {
-	var calls atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) == 1 {
-			w.Header().Set("Content-Length", "1000")
-			_, _ = w.Write([]byte(`{"items":[`))
-			panic(http.ErrAbortHandler)
-		}
-		answerEmptyList(w, r)
-	}))
-	defer server.Close()
-	if err := list(t.Context(), openSession(t, server.URL)); err != nil {
-		t.Error(err)
-	}
-}
-
-// Reads that fail and are retried are as many reads a second as others.
-func TestRetriesOfReadsTakeTurns(t *testing.T) {
-	const callers = 40
-	for _, method := range []string{"LIST", "GET"} {
-		bubble(t, method, func(t *testing.T) {
-			seen := &arrivals{failures: callers}
-			session := sessionOver(t, seen)
-			var group sync.WaitGroup
-			for range callers {
-				group.Go(func() {
-					if err := apiCalls[method](t.Context(), session.API); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			group.Wait()
-			retries := seen.all()[callers:]
-			if len(retries) != callers {
-				t.Fatalf("%d retries, want %d", len(retries), callers)
-			}
-			for i := range retries[1:] {
-				gap := retries[i+1].at.Sub(retries[i].at)
-				if gap < time.Second/readsPerSecond-time.Millisecond {
-					t.Fatalf("a retry is sent %s after another", gap)
-				}
-			}
-		})
-	}
-}
-
-func TestRetriesOfReadsAndOthersShareTheTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		seen := &arrivals{failures: 1}
-		session := sessionOver(t, seen)
-		if !session.Reads.Allow() || session.Reads.Allow() {
-			t.Fatal("two reads may begin at once")
-		}
-		for range 3 * readsPerSecond {
-			session.Reads.Reserve()
-		}
-		asked := time.Now()
-		if err := apiCalls["GET"](t.Context(), session.API); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(asked); took < 3*time.Second {
-			t.Errorf("the retry is sent after %s, before the reads whose turn it is", took)
-		}
-	})
 }

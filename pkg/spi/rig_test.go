@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -26,19 +27,8 @@ import (
 type rig struct {
 	t        *testing.T
 	cloud    *iaasmock.Cloud
-	url      string
 	key      []byte
 	sessions *PluginSPIImpl
-}
-
-func newRig(t *testing.T, options ...iaasmock.Option) *rig {
-	t.Helper()
-	r := newVirtualRig(t, options...)
-	server := httptest.NewServer(conformance.Watch(t, r.cloud))
-	t.Cleanup(server.Close)
-	r.url = server.URL
-	r.sessions = &PluginSPIImpl{Config: Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}}
-	return r
 }
 
 // serviceAccountKey is a key that each test's cloud accepts: making one is slow.
@@ -46,9 +36,8 @@ var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
 	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
 })
 
-// newVirtualRig has no network between the session and the cloud: for tests in virtual
-// time, which stands still while a goroutine waits for a network.
-func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
+// newRig has no network between the session and the cloud, so that virtual time can pass.
+func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	t.Helper()
 	cloud := iaasmock.New(options...)
 	key, err := serviceAccountKey()
@@ -58,23 +47,35 @@ func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
 	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
 		t.Fatal(err)
 	}
-	sessions := &PluginSPIImpl{
-		Config: Config{Endpoint: "http://iaas.invalid", TokenURL: "http://iaas.invalid/token"},
-		Transport: roundTripper(func(request *http.Request) (response *http.Response, err error) {
-			defer func() {
-				if cause := recover(); cause != nil { // the cloud drops the connection
-					response, err = nil, fmt.Errorf("connection reset: %v", cause)
-				}
-			}()
-			answer, received := httptest.NewRecorder(), request.Clone(request.Context())
-			if received.Body == nil {
-				received.Body = http.NoBody // as a server has it
+	return &rig{t: t, cloud: cloud, key: key, sessions: &PluginSPIImpl{
+		Config:    Config{Endpoint: "http://iaas.invalid", TokenURL: "http://iaas.invalid/token"},
+		Transport: inMemory(conformance.Watch(t, cloud)),
+	}}
+}
+
+// inMemory answers as a server does whose handler this is.
+func inMemory(handler http.Handler) roundTripper {
+	return func(request *http.Request) (response *http.Response, err error) {
+		answer, received := httptest.NewRecorder(), request.Clone(request.Context())
+		if received.Body == nil {
+			received.Body = http.NoBody
+		}
+		defer func() {
+			lost := fmt.Errorf("connection reset: %v", recover())
+			switch {
+			case received.Context().Err() != nil:
+				response, err = nil, received.Context().Err()
+			case response != nil:
+			case answer.Flushed: // half of it
+				response = answer.Result()
+				response.Body = io.NopCloser(io.MultiReader(response.Body, iotest.ErrReader(lost)))
+			default:
+				err = lost
 			}
-			cloud.ServeHTTP(answer, received)
-			return answer.Result(), nil
-		}),
+		}()
+		handler.ServeHTTP(answer, received)
+		return answer.Result(), nil
 	}
-	return &rig{t: t, cloud: cloud, key: key, sessions: sessions}
 }
 
 // bubble runs a test of its own in virtual time: a row of a table.
@@ -98,10 +99,7 @@ func (r *rig) sessionIn(projectID string) *Session {
 	return session
 }
 
-func list(ctx context.Context, session *Session) error {
-	_, err := session.API.ListServers(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).Execute()
-	return err
-}
+func list(ctx context.Context, session *Session) error { return apiCalls["LIST"](ctx, session.API) }
 
 // openSession is one without authentication: for tests of what is below it.
 func openSession(t *testing.T, endpoint string) *Session {
@@ -114,13 +112,7 @@ func openSession(t *testing.T, endpoint string) *Session {
 	return session
 }
 
-// sessionOver is one without authentication and network.
-func sessionOver(t *testing.T, transport http.RoundTripper) *Session {
-	t.Helper()
-	return sessionWith(t, transport, 0.5)
-}
-
-// sessionWith is sessionOver whose random numbers are all the same.
+// sessionWith is one without authentication and network, whose random numbers are all the same.
 func sessionWith(t *testing.T, transport http.RoundTripper, random float64) *Session {
 	t.Helper()
 	sessions := &PluginSPIImpl{
@@ -191,7 +183,7 @@ func (a *arrivals) of(method string) int {
 }
 
 const (
-	testProject = "10000000-0000-4000-8000-000000000001"
+	testProject = iaasmock.DefaultProjectID
 	testServer  = "30000000-0000-4000-8000-000000000001"
 )
 
@@ -210,8 +202,10 @@ var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
 		return err
 	},
 	"POST": func(ctx context.Context, api iaas.DefaultAPI) error {
-		_, err := api.CreateServer(ctx, testProject, "eu01").CreateServerPayload(iaas.CreateServerPayload{
-			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}}}).Execute()
+		server := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, "m1", iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: iaas.PtrString(iaasmock.DefaultNetworkID)}})
+		server.SetImageId(iaasmock.DefaultImageID)
+		_, err := api.CreateServer(ctx, testProject, "eu01").CreateServerPayload(*server).Execute()
 		return err
 	},
 	"PATCH": func(ctx context.Context, api iaas.DefaultAPI) error {

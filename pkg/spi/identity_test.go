@@ -24,17 +24,19 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 		t.Setenv(name, "not-to-be-used")
 	}
 	i := newIdentity(newRig(t))
-	if err := i.list(Credentials{Token: i.token(nil)}); err != nil {
-		t.Errorf("with a token: %v", err)
-	}
 	dir := t.TempDir()
 	i.sessions.Config.IdentityDirs = dir
 	writeFile(t, dir+"/token", i.token(nil)+"\n")
-	if err := i.list(Credentials{TokenFile: dir + "/token"}); err != nil {
-		t.Errorf("with a file: %v", err)
+	for name, credentials := range map[string]Credentials{
+		"a token": {Token: i.token(nil)}, "a file": {TokenFile: dir + "/token"},
+		"a token beside a file": {Token: i.token(map[string]any{"jti": "2"}), TokenFile: "/a/file/that/is/not/there"},
+	} {
+		if err := i.list(credentials); err != nil {
+			t.Errorf("with %s: %v", name, err)
+		}
 	}
-	if tokens := i.cloud.CallCounts()["Token"]; tokens != 2 {
-		t.Errorf("%d exchanges, want 2", tokens)
+	if tokens := i.cloud.CallCounts()["Token"]; tokens != 3 {
+		t.Errorf("%d exchanges, want 3", tokens)
 	}
 	t.Setenv("STACKIT_SERVICE_ACCOUNT_EMAIL", i.email)
 	i.email = ""
@@ -83,13 +85,6 @@ func TestTokensThatAreNotSent(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestNoFileIsReadBesideAToken(t *testing.T) {
-	i := newIdentity(newRig(t))
-	if err := i.list(Credentials{Token: i.token(nil), TokenFile: "/a/file/that/is/not/there"}); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -162,66 +157,64 @@ func TestAMadeUpTokenFindsNoSession(t *testing.T) {
 // Whoever writes a Secret names the file: no file of the pod outside of the operator's
 // folders may be sent anywhere.
 func TestIdentityFiles(t *testing.T) {
+	const (
+		noFile    = "no regular file"
+		elsewhere = "--" + FlagIdentityDirs
+		leadsOut  = "escapes"
+		dots      = "without . and .."
+	)
+	type paths = []string
+	type links = map[string]string
 	for name, row := range map[string]struct {
-		// file is the path that the Secret has, below a folder where make has worked.
+		// file is the path that the Secret has, below a temporary folder as all paths here.
 		file string
-		make func(t *testing.T, root, token string)
-		// dir is the folder of the flag; "" means "/dir".
-		dir string
+		// tokens are files with a token, pipes are named pipes, and links lead somewhere.
+		tokens, pipes paths
+		links         links
 		// says is what the refusal says; "" if the token is sent.
 		says string
 	}{
-		"a file":            {file: "/dir/token", make: func(t *testing.T, root, token string) { writeFile(t, root+"/dir/token", token) }},
-		"in a folder of it": {file: "/dir/a/token", make: func(t *testing.T, root, token string) { writeFile(t, root+"/dir/a/token", token) }},
-		"a projected volume": {file: "/dir/token", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/dir/..2026_01_02_03_04_05.678/token", token)
-			link(t, "..2026_01_02_03_04_05.678", root+"/dir/..data")
-			link(t, "..data/token", root+"/dir/token")
-		}},
-		"below a folder that is a link": {file: "/var/run/secrets/token", dir: "/var/run/secrets", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/run/secrets/token", token)
-			link(t, "../run", root+"/var/run")
-		}},
-		"..": {file: "/dir/../elsewhere/token", says: "without . and ..", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/elsewhere/token", token)
-			makeFolder(t, root+"/dir")
-		}},
-		".. that stays within": {file: "/dir/a/../token", says: "without . and ..", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/dir/token", token)
-			makeFolder(t, root+"/dir/a")
-		}},
-		"a link that leads out": {file: "/dir/token", says: "escapes", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/elsewhere/token", token)
-			link(t, "../elsewhere/token", root+"/dir/token")
-		}},
-		"a link with a whole path": {file: "/dir/token", says: "escapes", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/elsewhere/token", token)
-			link(t, root+"/elsewhere/token", root+"/dir/token")
-		}},
-		"outside": {file: "/elsewhere/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/elsewhere/token", token)
-		}},
-		"a lookalike": {file: "/dirs/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/dirs/token", token)
-		}},
-		"the folder": {file: "/dir", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir") }},
-		"a folder":   {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir/a") }},
-		"a pipe":     {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makePipe(t, root+"/dir/a") }},
-		"a link to a pipe": {file: "/dir/token", says: "no regular file", make: func(t *testing.T, root, _ string) {
-			makePipe(t, root+"/dir/a")
-			link(t, "a", root+"/dir/token")
-		}},
-		"far too large": {file: "/dir/token", says: "more than 16384 bytes", make: func(t *testing.T, root, token string) {
-			writeFile(t, root+"/dir/token", token+strings.Repeat(" ", maxIdentity))
-		}},
+		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}},
+		"in a folder": {file: "/dir/a/token", tokens: paths{"/dir/a/token"}},
+		"a projected volume": {file: "/dir/token", tokens: paths{"/dir/..2026_01_02_03_04_05.678/token"},
+			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},
+		"below a folder that is a link": {file: "/var/run/token", tokens: paths{"/run/token"},
+			links: links{"/var/run": "../run"}},
+		"..":                   {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"}, says: dots},
+		".. that stays within": {file: "/dir/a/../token", tokens: paths{"/dir/token", "/dir/a/token"}, says: dots},
+		"a link that leads out": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
+			links: links{"/dir/token": "../elsewhere/token"}, says: leadsOut},
+		"a link with a whole path": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
+			links: links{"/dir/token": "/elsewhere/token"}, says: leadsOut},
+		"outside":     {file: "/elsewhere/token", tokens: paths{"/elsewhere/token"}, says: elsewhere},
+		"a lookalike": {file: "/dirs/token", tokens: paths{"/dirs/token"}, says: elsewhere},
+		"the folder":  {file: "/dir", tokens: paths{"/dir/token"}, says: elsewhere},
+		"a folder":    {file: "/dir/a", tokens: paths{"/dir/a/token"}, says: noFile},
+		"a pipe":      {file: "/dir/a", pipes: paths{"/dir/a"}, says: noFile},
+		"a link to a pipe": {file: "/dir/token", pipes: paths{"/dir/a"},
+			links: links{"/dir/token": "a"}, says: noFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, root := newIdentity(newRig(t)), t.TempDir()
-			if row.dir == "" {
-				row.dir = "/dir"
+			i.sessions.Config.IdentityDirs = "/not/there," + root + "/dir," + root + "/var/run"
+			for _, path := range row.tokens {
+				writeFile(t, root+path, i.token(nil))
 			}
-			i.sessions.Config.IdentityDirs = "/not/there," + root + row.dir
-			row.make(t, root, i.token(nil))
+			for _, path := range row.pipes { // nobody writes to it
+				makeFolderOf(t, root+path)
+				if err := syscall.Mkfifo(root+path, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for path, target := range row.links {
+				if filepath.IsAbs(target) {
+					target = root + target
+				}
+				makeFolderOf(t, root+path)
+				if err := os.Symlink(target, root+path); err != nil {
+					t.Fatal(err)
+				}
+			}
 			err := i.list(Credentials{TokenFile: root + row.file})
 			if row.says == "" {
 				if err != nil {
@@ -320,33 +313,15 @@ func (i *identity) wantNotSent(err error) {
 // writeFile makes a file, and the folders above it.
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	makeFolder(t, filepath.Dir(path))
+	makeFolderOf(t, path)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func makeFolder(t *testing.T, path string) {
+func makeFolderOf(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// makePipe makes a named pipe that nobody writes to.
-func makePipe(t *testing.T, path string) {
-	t.Helper()
-	makeFolder(t, filepath.Dir(path))
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// link makes a symbolic link.
-func link(t *testing.T, target, path string) {
-	t.Helper()
-	makeFolder(t, filepath.Dir(path))
-	if err := os.Symlink(target, path); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

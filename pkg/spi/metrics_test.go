@@ -15,12 +15,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/time/rate"
-	"k8s.io/utils/clock"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // roundTripper answers without a network.
@@ -54,95 +52,59 @@ func counted(t *testing.T, name string, values ...string) (sum float64) {
 	return sum
 }
 
-func TestEveryAttemptIsCounted(t *testing.T) {
-	const nic = "/v2/projects/p/regions/eu01/networks/n/nics/i"
-	for name, row := range map[string]struct {
-		path, service, labelled string
-		operation, code         string
-		status                  int
-		err                     error
-		failed                  float64
-	}{
-		"success":   {nic, "", "nics", "UpdateNic", "200", http.StatusOK, nil, 0},
-		"failure":   {"/v2/projects/p/regions/eu01/networks/n/nics/i", "", "nics", "UpdateNic", "409", http.StatusConflict, nil, 1},
-		"no answer": {"/v2/projects/p/regions/eu01/quota", "", "other", "UnknownOperation", "network_error", 0, errors.New("connection reset"), 1},
-		"token":     {nic, serviceToken, "token", "GetAccessToken", "200", http.StatusOK, nil, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, calls := WithCallCount(t.Context())
-			request, err := http.NewRequestWithContext(ctx, http.MethodPatch, "http://iaas.invalid"+row.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			labels := []string{component, "iaas.invalid", "PATCH", row.operation, row.code}
-			counts := []struct {
-				name   string
-				labels []string
-				want   float64
-			}{
-				{"mcm_cloud_api_requests_total", []string{row.labelled}, 1},
-				{"mcm_cloud_api_requests_failed_total", []string{row.labelled}, row.failed},
-				{"stackit_api_http_requests_total", labels, 1},
-				{"stackit_api_http_errors_total", labels, row.failed},
-			}
-			var before []float64
-			for _, count := range counts {
-				before = append(before, counted(t, count.name, count.labels...))
-			}
-			link := &metered{service: row.service, clock: clock.RealClock{}, next: roundTripper(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: row.status}, row.err
-			})}
-			_, _ = link.RoundTrip(request)
-			for i, count := range counts {
-				if got := counted(t, count.name, count.labels...) - before[i]; got != count.want {
-					t.Errorf("%s%q is %v more, want %v", count.name, count.labels, got, count.want)
-				}
-			}
-			if calls.Load() != 1 {
-				t.Errorf("the caller's count is %d, want 1", calls.Load())
-			}
-		})
-	}
-}
-
-func TestRetriesAndWaitsAreCounted(t *testing.T) {
+func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 	const (
-		retries = "stackit_api_http_retries_total"
-		waits   = "stackit_api_wait_seconds_total"
-		tokens  = "stackit_token_fetches_total"
+		requests = "stackit_api_http_requests_total"
+		failed   = "stackit_api_http_errors_total"
+		retries  = "stackit_api_http_retries_total"
+		waits    = "stackit_api_wait_seconds_total"
+		tokens   = "stackit_token_fetches_total"
+		// The manager's own.
+		mcmRequests = "mcm_cloud_api_requests_total"
+		mcmFailed   = "mcm_cloud_api_requests_failed_total"
 	)
+	type labels = []string
 	type series struct {
 		name   string
-		values []string
+		values labels
 		want   float64
 	}
+	lists := labels{component, "iaas.invalid", "ListServers", "GET"}
 	for name, row := range map[string]struct {
 		fault   fault.Fault
 		limiter *rate.Limiter
-		// resets is how many connections are reset.
-		resets int
-		want   []series
+		// calls that are made, attempts that they take.
+		calls, attempts int64
+		want            []series
 	}{
-		"nothing happens": {want: []series{
-			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, []string{"granted"}, 1}}},
+		"nothing happens": {calls: 1, attempts: 1, want: []series{
+			{requests, append(lists, "200"), 1}, {requests, lists, 1}, {failed, lists, 0},
+			{requests, labels{component, "iaas.invalid", "GetAccessToken", "POST", "200"}, 1},
+			{mcmRequests, labels{"servers"}, 1}, {mcmFailed, labels{"servers"}, 0}, {mcmRequests, labels{"token"}, 1},
+			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, labels{"granted"}, 1}}},
 		"the API is out of order, and says for how long": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3"}}},
-			want: []series{{retries, []string{"ListServers", "GET", "503"}, 1}, {retries, nil, 1},
-				{waits, []string{"retry_after"}, 3 - backoff(1, 0).Seconds()}}},
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable,
+				Header: http.Header{"Retry-After": {"3"}}},
+			calls: 1, attempts: 2,
+			want: []series{{retries, labels{"ListServers", "GET", "503"}, 1}, {retries, nil, 1},
+				{requests, append(lists, "503"), 1}, {failed, append(lists, "503"), 1}, {failed, lists, 1},
+				{mcmRequests, labels{"servers"}, 2}, {mcmFailed, labels{"servers"}, 1},
+				{waits, labels{"retry_after"}, 3 - backoff(1, 0).Seconds()}}},
 		"the API hangs up": {
-			resets: 2,
-			want:   []series{{retries, []string{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2}}},
+			fault: fault.Fault{Operation: "ListServers", Count: 2, DropBefore: true}, calls: 1, attempts: 3,
+			want: []series{{retries, labels{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2},
+				{failed, append(lists, "network_error"), 2}, {mcmFailed, labels{"servers"}, 2}}},
 		"the token is refused": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized},
-			want:  []series{{retries, []string{"ListServers", "GET", "401"}, 1}, {tokens, []string{"granted"}, 2}}},
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized}, calls: 1, attempts: 2,
+			want: []series{{retries, labels{"ListServers", "GET", "401"}, 1}, {tokens, labels{"granted"}, 2}}},
 		"the key is refused": {
-			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusUnauthorized},
-			want:  []series{{tokens, []string{"refused"}, 1}, {tokens, nil, 1}}},
+			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusUnauthorized}, calls: 1,
+			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1}}},
 		"the token endpoint is out of order": {
-			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway},
-			want:  []series{{tokens, []string{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},
-		"the limit of the process": {limiter: rate.NewLimiter(0.5, 1),
-			want: []series{{waits, []string{"rate_limit"}, 4}, {waits, nil, 4}}},
+			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway}, calls: 1,
+			want: []series{{tokens, labels{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},
+		"the limit of the process": {limiter: rate.NewLimiter(0.5, 1), calls: 3, attempts: 3,
+			want: []series{{waits, labels{"rate_limit"}, 4}, {waits, nil, 4}}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -151,30 +113,22 @@ func TestRetriesAndWaitsAreCounted(t *testing.T) {
 			if row.fault.Operation != "" {
 				r.cloud.Inject(row.fault)
 			}
-			cloud, left := r.sessions.Transport, row.resets
-			r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
-				if left > 0 && request.Method == http.MethodGet {
-					left--
-					return nil, errors.New("connection reset")
-				}
-				return cloud.RoundTrip(request)
-			})
 			var before []float64
 			for _, series := range row.want {
 				before = append(before, counted(t, series.name, series.values...))
 			}
-			calls := 1
-			if row.limiter != nil {
-				calls = 3
-			}
-			for range calls {
-				_ = list(t.Context(), r.session())
+			ctx, attempts := WithCallCount(t.Context())
+			for range row.calls {
+				_ = list(ctx, r.session())
 			}
 			for i, series := range row.want {
 				got := counted(t, series.name, series.values...) - before[i]
 				if math.Abs(got-series.want) > 0.01 {
 					t.Errorf("%s%v is %v more, want %v", series.name, series.values, got, series.want)
 				}
+			}
+			if attempts.Load() != row.attempts {
+				t.Errorf("the caller's count is %d, want %d", attempts.Load(), row.attempts)
 			}
 		})
 	}

@@ -35,8 +35,6 @@ const (
 type Key struct {
 	// ID is the key's UUID, Issuer the mail address of its service account.
 	ID, Issuer string
-	// CreatedAt is the zero time if the key does not say it.
-	CreatedAt time.Time
 	// ValidUntil is the zero time for a key that does not expire.
 	ValidUntil time.Time
 	// Inactive says that the key was switched off when it was written down.
@@ -57,9 +55,7 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := &Key{
-		ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, CreatedAt: parsed.CreatedAt, TokenEndpoint: endpoint,
-	}
+	key := &Key{ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, TokenEndpoint: endpoint}
 	if parsed.ValidUntil != nil {
 		key.ValidUntil = *parsed.ValidUntil
 	}

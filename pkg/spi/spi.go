@@ -200,7 +200,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
 	attempt := func(service string, limit int) http.RoundTripper {
 		metrics := &metered{next: &bodyReader{next: s.Transport, limit: limit}, clock: s.Clock, service: service}
-		return &deadlined{next: metrics, timeout: attemptTimeout}
+		return &deadlined{metrics}
 	}
 	chain := attempt("", maxAnswer)
 	limits := &limited{next: chain, limiter: s.Limiter, clock: s.Clock, writers: s.writers}

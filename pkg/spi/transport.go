@@ -18,21 +18,18 @@ import (
 // attemptTimeout is the deadline of one HTTP attempt, to the end of its body.
 const attemptTimeout = 30 * time.Second
 
-// deadlined ends an attempt after the timeout.
-type deadlined struct {
-	next    http.RoundTripper
-	timeout time.Duration
-}
+// deadlined ends an attempt after attemptTimeout.
+type deadlined struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper. Its error is not context.DeadlineExceeded: that
 // is the caller's own deadline. The answer it returns is in memory (see bodyReader): nobody
 // reads on when the deadline's context is given up.
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(request.Context(), d.timeout)
+	ctx, cancel := context.WithTimeout(request.Context(), attemptTimeout)
 	defer cancel()
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
 	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
-		return nil, fmt.Errorf("no complete answer within %s", d.timeout)
+		return nil, fmt.Errorf("no complete answer within %s", attemptTimeout)
 	}
 	return response, err
 }

@@ -51,19 +51,11 @@ func TestOwnFlags(t *testing.T) {
 }
 
 func TestTheStartIsRefused(t *testing.T) {
-	for name, row := range map[string]struct {
-		variable, value, says string
-	}{
-		"http to another computer": {spi.EnvIaaSEndpoint, "http://iaas.example", spi.EnvIaaSEndpoint + " is an http URL, must be https"},
-		"http for identities":      {spi.EnvIdentityURL, "http://tokens.example/token", spi.EnvIdentityURL + " is an http URL, must be https"},
-		"http for tokens":          {spi.EnvTokenURL, "http://tokens.example/token", spi.EnvTokenURL + " is an http URL, must be https"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv(row.variable, row.value)
-			if err := run(newServer(pflag.NewFlagSet("", pflag.ContinueOnError)), newDriverOptions()); err == nil || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got %v, want an error that says %q", err, row.says)
-			}
-		})
+	const says = spi.EnvIaaSEndpoint + " is an http URL, must be https"
+	t.Setenv(spi.EnvIaaSEndpoint, "http://iaas.example")
+	err := run(newServer(pflag.NewFlagSet("", pflag.ContinueOnError)), newDriverOptions())
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want an error that says %q", err, says)
 	}
 }
 

@@ -14,34 +14,26 @@ import (
 
 const lifetime = time.Hour
 
-func newMap() *Map[string, int] { return New[string, int](clock.RealClock{}, lifetime) }
-
+// Every call sweeps the other entries.
 func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
-	for name, ask := range map[string]func(*Map[string, int]) int{
-		"Get": func(m *Map[string, int]) int {
-			return m.Get("a", func() int { return 0 })
-		},
-		"Lookup": func(m *Map[string, int]) int { value, _ := m.Lookup("a"); return value },
-		"Set": func(m *Map[string, int]) int {
-			value, ok := m.Lookup("a")
-			if ok {
-				m.Set("a", value)
-			}
-			return value
-		},
+	for name, ask := range map[string]func(m *Map[string, int], key string) int{
+		"Get":    func(m *Map[string, int], key string) int { return m.Get(key, func() int { return 1 }) },
+		"Lookup": func(m *Map[string, int], key string) int { value, _ := m.Lookup(key); return value },
+		"Set":    func(m *Map[string, int], key string) int { m.Set(key, 1); return 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := newMap()
+				m := New[string, int](clock.RealClock{}, lifetime)
 				m.Set("a", 1)
 				for range 3 {
 					<-time.After(lifetime)
-					if got := ask(m); got != 1 {
-						t.Fatalf("after its lifetime without a pause it is %d, want 1", got)
+					if _, ok := m.entries["a"]; !ok || ask(m, "a") != 1 {
+						t.Fatal("it is gone after its lifetime without a pause")
 					}
 				}
 				<-time.After(lifetime + 1)
-				if _, ok := m.Lookup("a"); ok {
+				ask(m, "b")
+				if _, ok := m.entries["a"]; ok {
 					t.Error("nobody asked for it during its lifetime, and it is still there")
 				}
 			})
@@ -49,28 +41,8 @@ func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
 	}
 }
 
-func TestOtherEntriesAreSweptByEveryCall(t *testing.T) {
-	for name, call := range map[string]func(*Map[string, int]){
-		"Get":    func(m *Map[string, int]) { m.Get("b", func() int { return 2 }) },
-		"Lookup": func(m *Map[string, int]) { m.Lookup("b") },
-		"Set":    func(m *Map[string, int]) { m.Set("b", 2) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := newMap()
-				m.Set("a", 1)
-				<-time.After(lifetime + 1)
-				call(m)
-				if _, ok := m.entries["a"]; ok {
-					t.Error("an idle entry stays in memory")
-				}
-			})
-		})
-	}
-}
-
 func TestConcurrentCallersShareOneValue(t *testing.T) {
-	m := newMap()
+	m := New[string, int](clock.RealClock{}, lifetime)
 	made := 0
 	var group sync.WaitGroup
 	for range 20 {

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,13 +28,12 @@ type pacedAPI struct {
 	pace  *paced
 	began time.Time
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// sent are the requests that came to the API.
 	sent []*sentRequest
 }
 
-// sentRequest is one that came to the API.
 type sentRequest struct {
-	name   string
 	at     time.Duration
 	answer chan int
 }
@@ -59,11 +56,7 @@ func newPacedAPI(t *testing.T) *pacedAPI {
 }
 
 func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return nil, err
-	}
-	sent := &sentRequest{string(body), time.Since(a.began), make(chan int)}
+	sent := &sentRequest{time.Since(a.began), make(chan int)}
 	a.mu.Lock()
 	a.sent = append(a.sent, sent)
 	a.mu.Unlock()
@@ -80,10 +73,10 @@ func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// post sends the POST for a Machine, and returns where its error will come.
-func (a *pacedAPI) post(ctx context.Context, name string) <-chan error {
+// post sends a POST, and returns where its error will come.
+func (a *pacedAPI) post(ctx context.Context) <-chan error {
 	a.t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://iaas.invalid/servers", strings.NewReader(name))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://iaas.invalid/servers", http.NoBody)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -106,7 +99,7 @@ func (a *pacedAPI) answerNext(index, answer int) {
 	a.t.Helper()
 	ctx, leave := context.WithCancel(a.t.Context())
 	defer leave()
-	done := a.post(ctx, fmt.Sprint(index))
+	done := a.post(ctx)
 	if len(a.since(index)) == 0 {
 		<-time.After(maxPause)
 	}
@@ -162,8 +155,8 @@ func TestTheLimitFollowsTheAnswers(t *testing.T) {
 				api.answerNext(i, answer)
 			}
 			<-time.After(row.after)
-			for i := range 200 {
-				api.post(t.Context(), fmt.Sprint("then ", i))
+			for range 200 {
+				api.post(t.Context())
 			}
 			if limit := len(api.since(len(row.answers))); limit != row.limit {
 				t.Errorf("%d requests are in flight, want %d", limit, row.limit)
@@ -177,8 +170,8 @@ func TestTheLimitFollowsTheAnswers(t *testing.T) {
 func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
-		for i := range 4 {
-			api.post(t.Context(), fmt.Sprint("hangs ", i))
+		for range 4 {
+			api.post(t.Context())
 		}
 		<-time.After(12 * time.Second)
 		hanging := api.since(0)
@@ -188,7 +181,7 @@ func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 			}
 		}
 		hanging[0].answer <- http.StatusCreated // the limit is 2 now
-		api.post(t.Context(), "next")
+		api.post(t.Context())
 		if sent := api.since(0); len(sent) != 4 {
 			t.Errorf("%d are sent after one of three was answered, want 4", len(sent))
 		}
@@ -219,7 +212,7 @@ func TestPausesAtLimit1(t *testing.T) {
 		} {
 			<-time.After(row.idle)
 			asked := time.Since(api.began)
-			api.post(t.Context(), fmt.Sprint(i))
+			api.post(t.Context())
 			<-time.After(row.waits)
 			sent := api.since(i)
 			if len(sent) == 0 || sent[0].at != asked+row.waits {
@@ -279,8 +272,8 @@ func TestARequestInALongQueueIsNotSent(t *testing.T) {
 		api.answerNext(0, http.StatusServiceUnavailable)
 		<-time.After(firstPause)
 		var all []<-chan error
-		for i := range 20 { // each hangs for 5 s and more
-			all = append(all, api.post(t.Context(), fmt.Sprint(i)))
+		for range 20 { // each hangs for 5 s and more
+			all = append(all, api.post(t.Context()))
 		}
 		<-time.After(maxPaceWait)
 		if sent := len(api.since(1)); sent != 12 {

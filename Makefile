@@ -277,11 +277,9 @@ SEEDS ?= 2000
 simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
 	$(GO) test ./test/simulation -timeout 20m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
 
-LOADTIME ?= 10m
 SOAKTIME ?= 0
 .PHONY: soak
-soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (0: until stopped).
-	$(GO) test ./test/load -v -count=1 -load $(LOADTIME) -timeout 2h
+soak: ## Simulate new seeds for SOAKTIME (0: until stopped).
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants

@@ -75,10 +75,7 @@ func TestSidecarsShareAnAPI(t *testing.T) {
 		few := scenario{sidecars: 30, machines: 3, perSecond: 2, burst: 10, maxTime: 1.6, maxAttempts: 4}
 		rows = map[string]scenario{"30 at once": few}
 	}
-	key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := newKey(t)
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,6 +178,15 @@ func (l *sharedLimit) allow() bool {
 	}
 	l.AllowN(now, l.refusal)
 	return false
+}
+
+func newKey(t *testing.T) []byte {
+	t.Helper()
+	key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // inBubble is a sidecar whose cloud is reached without a network.

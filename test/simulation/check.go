@@ -37,20 +37,19 @@ func (w *world) check() {
 
 // mayAsk checks a request before it is carried out: nobody changes what is not its
 // own, or deletes the server of a Machine that is to stay.
-func (w *world) mayAsk(c call, request *http.Request) {
-	var id string
+func (w *world) mayAsk(c call) {
+	id := c.id
 	switch c.operation {
 	case opDelete:
-		id = serverIDIn(request)
-		w.mayDelete(c, id)
+		w.mayDelete(c)
 	case opDeleteNIC, opDeleteVolume:
-		w.mayDelete(c, lastSegment(request))
+		w.mayDelete(c)
 		return
 	case opCreate:
 		w.mayPost(c)
 		return
 	case opPatch:
-		id = w.serverOfNIC(lastSegment(request))
+		id = w.serverOfNIC(c.id)
 	default:
 		return
 	}

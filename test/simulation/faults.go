@@ -173,6 +173,10 @@ const (
 	opDeleteVolume = "DeleteVolume"
 )
 
+// operations are all that the driver asks the IaaS API for.
+var operations = []string{opCreate, opList, opGet, opDelete, opPatch, opServerNICs, opNICs, opVolumes,
+	opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
+
 // opsOfOne are about one NIC or volume of a Machine from OpenStack.
 var opsOfOne = []string{opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
 

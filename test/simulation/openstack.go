@@ -172,7 +172,8 @@ func (w *world) mayPost(c call) {
 
 // mayDelete: what came from OpenStack stays as long as its Machine, and its NICs and volumes
 // as long as its server (isKept). Nothing else may be deleted by its name.
-func (w *world) mayDelete(c call, id string) {
+func (w *world) mayDelete(c call) {
+	id := c.id
 	m := w.openStackOf(id)
 	switch {
 	case m == nil && c.operation != opDelete:

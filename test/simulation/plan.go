@@ -239,8 +239,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 
 // drawFault draws a fault that may be in the plan.
 func (p *Plan) drawFault(t *rapid.T, lives bool) Fault {
-	operation := of(t, "operation", opCreate, opList, opGet, opDelete, opWrite, opPatch, opServerNICs, opToken,
-		opNICs, opVolumes, opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume)
+	operation := of(t, "operation", append([]string{opWrite, opToken}, operations...)...)
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
 		return f.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
 			f.trouble != nil && (f.trouble.forgets && !p.Forgetful || f.trouble.hides && p.Hiccup > 0 ||

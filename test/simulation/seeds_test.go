@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	simulationKeys() // outside of any bubble
 	secrets()
+	routes()
 	os.Exit(m.Run())
 }
 

@@ -14,20 +14,23 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
 // call is an API request on its way.
 type call struct {
 	// number counts the requests of the run, from 1.
 	number int
-	// cluster whose process asks; operation of the API; subject is what it is
-	// about, in the trace's names.
-	cluster, operation, subject string
+	// cluster whose process asks; operation of the API; id is that of the server, NIC or volume that it is
+	// about, if it is about one; subject is what it is about, in the trace's names.
+	cluster, operation, id, subject string
 	// process that asks.
 	process string
 	// caller is for whom the request is made; "" if for several, as a list is.
@@ -155,20 +158,22 @@ func (w *world) random(what string, c call) *rand.Rand {
 
 // describe names the request in words that are the same in every run of a seed.
 func (w *world) describe(cluster, process string, request *http.Request) call {
-	c := call{cluster: cluster, process: process, operation: operationOf(request), subject: request.URL.Query().Get("label_selector")}
-	switch c.operation {
-	case opCreate:
+	c := call{cluster: cluster, process: process, operation: opToken, subject: request.URL.Query().Get("label_selector")}
+	if asked, err := routes().Find(request); err == nil {
+		c.operation = asked.Route.Operation.OperationID
+		c.id = cmp.Or(asked.PathParams["nicId"], asked.PathParams["volumeId"], asked.PathParams["serverId"])
+	}
+	switch {
+	case c.operation == opCreate:
 		var payload struct{ Name string }
 		if body, err := request.GetBody(); err == nil {
 			_ = json.NewDecoder(body).Decode(&payload)
 		}
 		c.subject = payload.Name
-	case opGet, opDelete, opServerNICs:
-		c.subject = cmp.Or(w.trace.name(serverIDIn(request)), serverIDIn(request))
-	case opPatch:
-		c.subject = w.trace.name(w.serverOfNIC(lastSegment(request)))
-	case opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume:
-		c.subject = cmp.Or(w.trace.name(lastSegment(request)), lastSegment(request))
+	case c.operation == opPatch:
+		c.subject = w.trace.name(w.serverOfNIC(c.id))
+	case c.id != "":
+		c.subject = cmp.Or(w.trace.name(c.id), c.id)
 	}
 	c.caller, _ = request.Context().Value(caller{}).(string)
 	c.repeat = w.repeated("request", c.cluster, c.operation, c.subject, c.caller)
@@ -180,38 +185,10 @@ func (w *world) describe(cluster, process string, request *http.Request) call {
 	return c
 }
 
-// operations by the method and the kind of thing that the path names; of all for those that
-// the path names one of.
-var operations = map[string]string{
-	"POST servers": opCreate, "GET servers": opList, "GET servers/": opGet, "DELETE servers/": opDelete,
-	"GET nics": opNICs, "GET nics/": opGetNIC, "PATCH nics/": opPatch, "DELETE nics/": opDeleteNIC,
-	"GET volumes": opVolumes, "GET volumes/": opGetVolume, "DELETE volumes/": opDeleteVolume,
-}
-
-func operationOf(request *http.Request) string {
-	segments := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
-	last := segments[len(segments)-1]
-	switch {
-	case last == "token":
-		return opToken
-	case last == "nics" && segments[len(segments)-3] == "servers":
-		return opServerNICs
-	}
-	if operation, ofAll := operations[request.Method+" "+last]; ofAll {
-		return operation
-	}
-	return operations[request.Method+" "+segments[len(segments)-2]+"/"]
-}
-
-func lastSegment(request *http.Request) string {
-	return request.URL.Path[strings.LastIndex(request.URL.Path, "/")+1:]
-}
-
-func serverIDIn(request *http.Request) string {
-	_, rest, _ := strings.Cut(request.URL.Path, "/servers/")
-	id, _, _ := strings.Cut(rest, "/")
-	return id
-}
+// routes find the operation of a request to the IaaS API; it has none for those of tokens.
+var routes = sync.OnceValue(func() openapi.Router {
+	return openapi.NewRouter(openapi.Load(), func(operation string) bool { return slices.Contains(operations, operation) })
+})
 
 // ticket marks the one request that a fault is meant for.
 type ticket struct{}
@@ -231,7 +208,7 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 		defer w.cloud.Inject(fault)()
 		w.met(t)
 	}
-	w.mayAsk(c, request)
+	w.mayAsk(c)
 	var before []iaasmock.Server
 	if c.operation == opCreate {
 		before = w.cloud.Servers()
@@ -244,7 +221,7 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 	case opCreate:
 		w.nameNew(before, c)
 	case opDelete:
-		w.noteDelete(serverIDIn(request))
+		w.noteDelete(c.id)
 	}
 	w.log("%s %s", c, outcome(f, response, err))
 	if request.Method != http.MethodGet {

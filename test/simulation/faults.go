@@ -139,7 +139,8 @@ type trouble struct {
 	explains   []codes.Code
 	// spoils says that a Machine may fail for good and has to be replaced.
 	spoils bool
-	// doubles says that the cloud itself makes second servers.
+	// doubles says that nobody can tell for sure that there is no server: the cloud itself makes second
+	// ones, or lists of servers are empty by mistake, or older than settle.
 	doubles bool
 	// strands says that only the process that made a server can find it again.
 	strands bool
@@ -148,9 +149,6 @@ type trouble struct {
 	// leaves says that NICs or volumes are not shown that are there: where that comes about
 	// twice in a row, those of a Machine from OpenStack are left.
 	leaves bool
-	// forgets says that lists of servers are empty by mistake. Before a POST that
-	// makes a second server which nobody can foresee.
-	forgets bool
 }
 
 const (
@@ -246,7 +244,7 @@ var troubles = []trouble{
 	{name: "deletion fails", fault: inError(opDelete, "deletion failed"), explains: failedDeletion},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}},
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, hides: true},
-	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, forgets: true, hides: true},
+	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, doubles: true, hides: true},
 	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}},
 	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, leaves: true},
 	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, leaves: true},
@@ -277,7 +275,11 @@ var presetTroubles = map[string]trouble{
 	"unauthorized":      {explains: []codes.Code{codes.Unauthenticated}},
 	"stuck-creating":    {spoils: true},
 	"duplicate-servers": {doubles: true},
-	"empty-lists":       {forgets: true},
+	"empty-lists":       {doubles: true, hides: true},
+	"stale-lists":       {doubles: true, hides: true},
+	"stale-reads":       {doubles: true, hides: true},
+	"empty-project":     {hides: true},
+	"random-404":        {hides: true},
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 

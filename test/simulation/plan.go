@@ -52,8 +52,6 @@ type Plan struct {
 	// Skew is by how much the API server's clock is ahead of all others; negative if
 	// it is behind.
 	Skew time.Duration
-	// Forgetful lets lists of servers be empty by mistake.
-	Forgetful bool
 	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
 	// 0 means that there are none.
 	Hiccup time.Duration
@@ -125,12 +123,9 @@ const skewPromised = 9 * time.Second
 // promised says whether the driver promises that there are never two servers. A list that
 // would be the first to show a late one may fall into a moment in which it is empty.
 func (p *Plan) promised() bool {
-	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised &&
-		!p.Forgetful && !presetTroubles[p.Preset].doubles && !presetTroubles[p.Preset].forgets && !slices.Contains(unpromised, p.Preset)
+	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised && !presetTroubles[p.Preset].doubles &&
+		!slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.doubles })
 }
-
-// unpromised are presets whose lists and reads lag together, or longer than settle.
-var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
@@ -199,7 +194,8 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	if oneIn(t, 6, "has a preset") {
 		p.Preset = of(t, "preset", iaasmock.Presets()...).Name
 	}
-	p.Replicas, p.Forgetful = oneIn(t, 3, "replicas"), oneIn(t, 8, "forgetful")
+	p.Replicas = oneIn(t, 3, "replicas")
+	forgetful := oneIn(t, 8, "forgetful")
 	if oneIn(t, 12, "more skew than promised") {
 		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)
 	}
@@ -208,7 +204,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	}
 	// Nothing else hides a server in a plan with hiccups: the driver takes a server for gone that has
 	// not been seen for longer.
-	if oneIn(t, 4, "has hiccups") && !p.Forgetful && !slices.Contains(hidingPresets, p.Preset) {
+	if oneIn(t, 4, "has hiccups") && !forgetful && !presetTroubles[p.Preset].hides {
 		p.Hiccup = within(t, "hiccup", 1500*time.Millisecond, longestHiccup)
 	}
 	if oneIn(t, 5, "has a storm") {
@@ -233,16 +229,16 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	if !lives {
 		p.Crashes, p.Pauses = of(t, "crashes", 0, 1, 3), of(t, "pauses", 0, 0, 1, 2, 4)
 	}
-	fault := rapid.Custom(func(t *rapid.T) Fault { return p.drawFault(t, lives) })
+	fault := rapid.Custom(func(t *rapid.T) Fault { return p.drawFault(t, lives, forgetful) })
 	p.Faults = rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults")
 }
 
 // drawFault draws a fault that may be in the plan.
-func (p *Plan) drawFault(t *rapid.T, lives bool) Fault {
+func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 	operation := of(t, "operation", append([]string{opWrite, opToken}, operations...)...)
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
 		return f.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
-			f.trouble != nil && (f.trouble.forgets && !p.Forgetful || f.trouble.hides && p.Hiccup > 0 ||
+			f.trouble != nil && (f.trouble.doubles && !forgetful || f.trouble.hides && p.Hiccup > 0 ||
 				f.trouble.strands && (!lives || p.Edit == editName))
 	})
 	f := rapid.SampledFrom(fitting).Draw(t, "fault")
@@ -255,8 +251,7 @@ func (p *Plan) drawFault(t *rapid.T, lives bool) Fault {
 // of a server: nothing in the cloud says whose these are but their names, so that no orphan run
 // would find one that was lost. Whoever edits the Secret has to wait until they are labelled.
 func (p *Plan) drawOrigins(t *rapid.T) {
-	if !oneIn(t, 4, "from OpenStack") || !p.promised() || p.Edit == editSecret ||
-		slices.Contains(hidingPresets, p.Preset) {
+	if !oneIn(t, 4, "from OpenStack") || !p.promised() || p.Edit == editSecret || presetTroubles[p.Preset].hides {
 		return
 	}
 	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.leaves })
@@ -277,6 +272,3 @@ func (p *Plan) drawOrigins(t *rapid.T) {
 
 // longestHiccup is the longest moment in which a project may look empty.
 const longestHiccup = 12 * time.Second
-
-// hidingPresets are those that hide servers.
-var hidingPresets = []string{"stale-lists", "stale-reads", "empty-lists", "empty-project", "random-404"}

@@ -246,7 +246,6 @@ func Live(life Life, faults ...Fault) Result {
 		Boot: 2 * time.Second, Deletion: 2 * time.Second, Origins: life.origins, Release: 8 * time.Second, Faults: faults}
 	for _, f := range faults {
 		plan.Hiccup = max(plan.Hiccup, f.hiccup)
-		plan.Forgetful = plan.Forgetful || f.trouble != nil && f.trouble.forgets
 	}
 	w := newWorld(&plan)
 	w.disturbed = !plan.calm()

@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 )
@@ -227,8 +226,8 @@ func (s *Server) update(resource string, object Object, subresource string) (Obj
 	return object, s.write(watch.Modified, resource, object)
 }
 
-// patch applies a merge patch or a strategic merge patch.
-func (s *Server) patch(resource, name, subresource, patchType string, change []byte) (Object, error) {
+// patch applies a merge patch; the manager sends no others.
+func (s *Server) patch(resource, name, subresource string, change []byte) (Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, exists := s.objects[resource][name]
@@ -239,16 +238,11 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 	if err != nil {
 		return nil, err
 	}
-	object := clone(kinds[resource].empty)
-	var after []byte
-	if patchType == string(types.StrategicMergePatchType) {
-		after, err = strategicpatch.StrategicMergePatch(before, change, object)
-	} else {
-		after, err = jsonpatch.MergePatch(before, change)
-	}
+	after, err := jsonpatch.MergePatch(before, change)
 	if err != nil {
 		return nil, err
 	}
+	object := clone(kinds[resource].empty)
 	if err := json.Unmarshal(after, object); err != nil {
 		return nil, err
 	}
@@ -343,8 +337,10 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 		return nil, apierrors.NewNotFound(groupResource(t.Resource), t.Name)
 	case request.Method == http.MethodDelete:
 		return &metav1.Status{Status: metav1.StatusSuccess}, s.Delete(t.Resource, t.Name)
+	case request.Method == http.MethodPatch && request.Header.Get("Content-Type") == string(types.MergePatchType):
+		return s.patch(t.Resource, t.Name, t.Subresource, body)
 	case request.Method == http.MethodPatch:
-		return s.patch(t.Resource, t.Name, t.Subresource, request.Header.Get("Content-Type"), body)
+		panic("a patch of another type is sent: " + request.Header.Get("Content-Type"))
 	}
 	object := clone(kind.empty)
 	if err := json.Unmarshal(body, object); err != nil {

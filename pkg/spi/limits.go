@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,22 +51,10 @@ func (l *limited) waitTurn(request *http.Request) error {
 			return fmt.Errorf("waiting for the API rate limit: %w", ctx.Err())
 		}
 	}
-	if err := l.limiter.Wait(ctx); err != nil {
-		return fmt.Errorf("waiting for the API rate limit: %w", contextCause(ctx, err))
+	if l.limiter.Wait(ctx) != nil { // at once, where it would be too late
+		return fmt.Errorf("waiting for the API rate limit: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded))
 	}
 	return nil
-}
-
-// contextCause turns the limiter's own error ("would exceed context deadline")
-// into the context's.
-func contextCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if _, ok := ctx.Deadline(); ok {
-		return context.DeadlineExceeded
-	}
-	return err
 }
 
 // Sleep waits, or returns the context's error if that ends first.

@@ -148,12 +148,6 @@ func (c *spreadClock) spread(d time.Duration) time.Duration {
 // NewTimer implements clock.Clock.
 func (c *spreadClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(c.spread(d)) }
 
-// After implements clock.Clock.
-func (c *spreadClock) After(d time.Duration) <-chan time.Time { return c.RealClock.After(c.spread(d)) }
-
-// Sleep implements clock.Clock.
-func (c *spreadClock) Sleep(d time.Duration) { c.RealClock.Sleep(c.spread(d)) }
-
 // processClock is the clock of a process that may stand still. Meanwhile it shows no new time, and timers
 // that come due wait until the process wakes up; then it shows what all others show. It is set to their time
 // whenever it is looked at, and when a timer comes due.

@@ -73,15 +73,9 @@ var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineE
 // longestCall is the driver's longest, orphansCall its deadline for a GET and a DELETE of an orphan.
 const longestCall, orphansCall = 10 * time.Minute, 5 * time.Second
 
-// mayTakeTooLong says that the cloud is so slow that the call may not end in time.
-func (w *world) mayTakeTooLong(method string, m *v1alpha1.Machine) bool {
-	isOrphan := method == "DeleteMachine" && m.CreationTimestamp.IsZero()
-	return w.plan.Boot >= longestCall || isOrphan && w.isTooSlowForOrphans()
-}
-
 // isTooSlowForOrphans says that the deletion of an orphan may not end in time: a GET and a DELETE, there
 // and back.
-func (w *world) isTooSlowForOrphans() bool { return 4*w.plan.Latency >= orphansCall }
+func (p *Plan) isTooSlowForOrphans() bool { return 4*p.Latency >= orphansCall }
 
 // checkText checks a driver error's text: it has one line, a reason of its code, and no secret.
 func (w *world) checkText(method string, code codes.Code, err error) {
@@ -108,9 +102,6 @@ func (w *world) checkCode(method string, m *v1alpha1.Machine, code codes.Code, e
 		return
 	}
 	if w.disturbed && slices.Contains(promptCodes, code) || isCreationTimedOut(err) { // the manager replaces it: checkFailure
-		return
-	}
-	if code == codes.DeadlineExceeded && w.mayTakeTooLong(method, m) {
 		return
 	}
 	if code == codes.Unauthenticated && w.plan.Rotations > 0 {
@@ -225,9 +216,8 @@ const (
 	conflictCalls = 60
 )
 
-// checkCalls says whether there was more to do for the cloud than there has to be,
-// and returns the peak.
-func (w *world) checkCalls() int {
+// checkCalls bounds how much the cloud has to do at a time.
+func (w *world) checkCalls() {
 	peak := 0
 	for _, begun := range w.begun {
 		slices.Sort(begun)
@@ -246,7 +236,6 @@ func (w *world) checkCalls() int {
 	if peak > atMostAtOnce {
 		w.violated("%d API calls of a cluster within ten seconds", peak)
 	}
-	return peak
 }
 
 // refuseElsewhere refuses what is to be made in another place than ownPlace, and checks that

@@ -127,10 +127,10 @@ func (p *Plan) promised() bool {
 		!slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.doubles })
 }
 
-// calm says that nothing goes wrong.
+// calm says that nothing goes wrong, and nothing takes longer than a call of the driver may.
 func (p *Plan) calm() bool {
 	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
-		p.Edit == "" && len(p.Storms) == 0 && p.Hiccup == 0
+		p.Edit == "" && len(p.Storms) == 0 && p.Hiccup == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
 }
 
 // standsStill says that a leader may stand still.

@@ -34,8 +34,6 @@ type Result struct {
 	Calls, Machines int
 	// Operations that were asked for, in order, the manager's writes among them.
 	Operations []string
-	// Peak is the greatest number of calls of a cluster within ten seconds.
-	Peak int
 	// Healed is how long it took until all was well, once nothing went wrong any
 	// more.
 	Healed time.Duration
@@ -52,7 +50,7 @@ func (w *world) run(story func() Result) Result {
 	w.endProcesses()
 	_ = spi.Sleep(context.Background(), w.clock, lateEffects)
 	w.checkSecrets()
-	result.Peak = w.checkCalls()
+	w.checkCalls()
 	result.Violations, result.Trace = w.violations, w.trace.text()
 	result.Calls, result.Machines, result.Operations = w.calls, w.lives, w.operations
 	return result
@@ -105,7 +103,7 @@ func (w *world) rest() Result {
 // makes four.
 func (w *world) collectAll() {
 	runs := 1
-	if w.isTooSlowForOrphans() {
+	if w.plan.isTooSlowForOrphans() {
 		runs = 4
 	}
 	for range runs {
@@ -151,7 +149,6 @@ func (w *world) tearDown() {
 // waiting is in real time otherwise.
 func Run(plan Plan) Result {
 	w := newWorld(&plan)
-	w.disturbed = !plan.calm()
 	return w.run(func() Result {
 		w.faultPeriod()
 		result := w.rest()
@@ -248,7 +245,6 @@ func Live(life Life, faults ...Fault) Result {
 		plan.Hiccup = max(plan.Hiccup, f.hiccup)
 	}
 	w := newWorld(&plan)
-	w.disturbed = !plan.calm()
 	return w.run(func() Result {
 		c := w.clusters[0]
 		c.start()

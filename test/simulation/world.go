@@ -83,7 +83,7 @@ type world struct {
 // what others have in the project.
 func newWorld(plan *Plan) *world {
 	w := &world{
-		plan: plan, clock: newSpreadClock(), trace: newTrace(),
+		plan: plan, clock: newSpreadClock(), trace: newTrace(), disturbed: !plan.calm(),
 		counts: map[string]int{}, staleUntil: map[string]time.Time{}, repeats: map[string]int{},
 		begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{},

@@ -43,10 +43,10 @@ E2E_PKG        := ./test/e2e
 LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
-CLOUD_PKG      := ./test/cloud/selftest
+CLOUD_PKG      := ./test/cloud
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud/selftest)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -338,7 +338,7 @@ check-code: golangci-lint tidy
 # operator's command goes first: its tests mostly wait for processes of their own.
 check-tests:
 	@pkgs=$$($(GO) list ./...) || exit 1; \
-	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -Ev '/test/(localenv(/stack)?|cloud/selftest)$$' | sort -r)
+	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -Ev '/test/localenv(/stack)?$$' | sort -r)
 	@for module in $(filter-out . hack/tools/%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
 
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is

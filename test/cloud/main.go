@@ -7,7 +7,7 @@
 // it deletes what earlier runs have left.
 //
 // The specs are part of the program and not tests of the go command, so that they run only for somebody
-// who wants servers. Nothing here knows the mock; package selftest runs the suite against it.
+// who wants servers. Nothing here knows the mock; the tests beside it run the suite against it.
 //
 // Each run creates a network of its own. All requests pass one proxy (package guard), which counts
 // servers, notes what the run has created, and measures every answer. Package sweep deletes what is in

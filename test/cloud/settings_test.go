@@ -47,6 +47,11 @@ func TestRightSettings(t *testing.T) {
 
 func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	for name, row := range map[string]struct{ variable, value, want string }{
+		"no project":     {envProjectID, "", envProjectID + " is not set"},
+		"no region":      {envRegion, "", envRegion + " is not set"},
+		"no image":       {envImageID, "", envImageID + " is not set"},
+		"no type":        {envMachineType, "", envMachineType + " is not set"},
+		"no key":         {envKeyPath, "", envKeyPath + " is not set"},
 		"no key file":    {envKeyPath, "/SECRET/of/mine", envKeyPath + ": the file cannot be read"},
 		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},

@@ -9,14 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
@@ -69,8 +67,9 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace()}
 }
 
-// createClass creates a MachineClass of a small server; fields override its own.
-func (c *cluster) createClass(ctx context.Context, name string, fields map[string]any) error {
+// createMachine creates a Machine of a small server, and its class, of the same name; fields override the
+// class's own.
+func (c *cluster) createMachine(ctx context.Context, name string, fields map[string]any) error {
 	settings := c.suite.settings
 	spec := map[string]any{
 		"machineType": settings.machineType, "imageId": settings.imageID,
@@ -86,76 +85,50 @@ func (c *cluster) createClass(ctx context.Context, name string, fields map[strin
 	if err != nil {
 		return err
 	}
-	return c.Create(ctx, &v1alpha1.MachineClass{
+	if err := c.Create(ctx, &v1alpha1.MachineClass{
 		ObjectMeta: c.meta(name), Provider: "stackit", ProviderSpec: runtime.RawExtension{Raw: raw},
 		SecretRef: &corev1.SecretReference{Name: secret, Namespace: c.env.Namespace()},
-	})
-}
-
-func (c *cluster) createMachine(ctx context.Context, name, class string) error {
-	return c.Create(ctx, &v1alpha1.Machine{ObjectMeta: c.meta(name), Spec: machineSpec(class)})
-}
-
-func machineSpec(class string) v1alpha1.MachineSpec {
-	return v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}}
-}
-
-// newDeployment returns a MachineDeployment with one Machine and a surge of one.
-func (c *cluster) newDeployment(name, class string) *v1alpha1.MachineDeployment {
-	labels := map[string]string{"deployment": name}
-	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
-	return &v1alpha1.MachineDeployment{
-		ObjectMeta: c.meta(name),
-		Spec: v1alpha1.MachineDeploymentSpec{
-			Replicas: 1,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Strategy: v1alpha1.MachineDeploymentStrategy{
-				Type: v1alpha1.RollingUpdateMachineDeploymentStrategyType,
-				RollingUpdate: &v1alpha1.RollingUpdateMachineDeployment{
-					UpdateConfiguration: v1alpha1.UpdateConfiguration{MaxSurge: &one, MaxUnavailable: &none},
-				},
-			},
-			Template: v1alpha1.MachineTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: machineSpec(class)},
-		},
+	}); err != nil {
+		return err
 	}
-}
-
-// machines returns the Machines of a class, all for "".
-func (c *cluster) machines(ctx context.Context, class string) ([]v1alpha1.Machine, error) {
-	var list v1alpha1.MachineList
-	err := c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
-	return slices.DeleteFunc(list.Items, func(m v1alpha1.Machine) bool {
-		return class != "" && m.Spec.Class.Name != class
-	}), err
-}
-
-// awaitNoMachine waits until there is no Machine of a class, none at all for "".
-func (c *cluster) awaitNoMachine(ctx context.Context, class string) error {
-	return c.suite.await(ctx, "no Machine of class "+class, func(ctx context.Context) (string, bool, error) {
-		left, err := c.machines(ctx, class)
-		return describe(left...), len(left) == 0, err
+	return c.Create(ctx, &v1alpha1.Machine{
+		ObjectMeta: c.meta(name),
+		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: name}},
 	})
+}
+
+// deleteMachines deletes all Machines without waiting.
+func (c *cluster) deleteMachines(ctx context.Context) error {
+	return c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))
+}
+
+// awaitNoMachine waits until there is no Machine.
+func (c *cluster) awaitNoMachine(ctx context.Context) error {
+	return c.suite.await(ctx, "no Machine", func(ctx context.Context) (string, bool, error) {
+		var left v1alpha1.MachineList
+		err := c.List(ctx, &left, client.InNamespace(c.env.Namespace()))
+		return describe(left.Items...), len(left.Items) == 0, err
+	})
+}
+
+// machine reads a Machine.
+func (c *cluster) machine(ctx context.Context, name string) (machine v1alpha1.Machine, err error) {
+	err = c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: name}, &machine)
+	return machine, err
 }
 
 func isAvailable(machine v1alpha1.Machine) bool {
-	return machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable && machine.DeletionTimestamp == nil
+	return machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable
 }
 
-// awaitAvailable waits until a class has one Machine, and that is available. A server in ERROR ends the
-// wait.
-func (c *cluster) awaitAvailable(ctx context.Context, class string) (machine v1alpha1.Machine, err error) {
-	err = c.suite.await(ctx, "a Machine of class "+class+" Available", func(ctx context.Context) (string, bool, error) {
-		machines, err := c.machines(ctx, class)
-		for _, machine := range machines {
-			if text, failed := c.suite.guard.Failed(machine.Name); failed {
-				return "", false, hopeless{errors.New(text)}
-			}
+// awaitAvailable waits until a Machine is available. A server in ERROR ends the wait.
+func (c *cluster) awaitAvailable(ctx context.Context, name string) (machine v1alpha1.Machine, err error) {
+	err = c.suite.await(ctx, "Machine "+name+" Available", func(ctx context.Context) (_ string, _ bool, err error) {
+		if text, failed := c.suite.guard.Failed(name); failed {
+			return "", false, hopeless{errors.New(text)}
 		}
-		if err != nil || len(machines) != 1 {
-			return describe(machines...), false, err
-		}
-		machine = machines[0]
-		return describe(machine), isAvailable(machine), nil
+		machine, err = c.machine(ctx, name)
+		return describe(machine), isAvailable(machine), err
 	})
 	return machine, err
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
@@ -22,13 +21,12 @@ import (
 // secret is the name of the Secret with the account's credentials.
 const secret = "credentials"
 
-// driver is the state of the driver's specs: a MachineDeployment and its first Machine.
+// driver is the state of the driver's specs.
 type driver struct {
 	*cluster
 
-	class   string
-	rolling *v1alpha1.MachineDeployment
-	first   v1alpha1.Machine
+	// first and next are the names of the Machines that stay until the end.
+	first, next string
 }
 
 func driverSpecs() []spec {
@@ -36,12 +34,11 @@ func driverSpecs() []spec {
 	return []spec{
 		{"the driver makes a server with labels, allowedAddresses and addresses for a Machine", d.make},
 		{"the driver adopts the server that it made before it was killed", d.adopt},
-		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
 		// Deletions from here on run beside the next specs: each takes the manager half a minute,
 		// and servers cost money meanwhile. The last spec waits for all of them.
-		{"the driver rolls a Machine to another class", d.roll},
-		{"the driver deletes a server that is being created", d.deleteEarly},
 		{"the driver says what is wrong with a class, and makes no server that runs", d.refuse},
+		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
+		{"the driver deletes a server that is being created", d.deleteEarly},
 		{"the driver leaves nothing", d.leaveNothing},
 	}
 }
@@ -53,32 +50,29 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	if err := d.createSecret(ctx, secret); err != nil {
 		return err
 	}
-	d.class = api.Name(s.name, "class")
-	if err := d.createClass(ctx, d.class, nil); err != nil {
+	d.first = api.Name(s.name, "first")
+	if err := d.createMachine(ctx, d.first, nil); err != nil {
 		return err
 	}
-	d.rolling = d.newDeployment(api.Name(s.name, "roll"), d.class)
-	if err := d.Create(ctx, d.rolling); err != nil {
-		return err
-	}
-	if d.first, err = d.awaitAvailable(ctx, d.class); err != nil {
-		return err
-	}
-	server, err := d.onlyServer(ctx, d.first.Name)
+	machine, err := d.awaitAvailable(ctx, d.first)
 	if err != nil {
 		return err
 	}
-	for key, value := range api.ServerLabels(s.name, d.first.Name, d.class) {
+	server, err := d.onlyServer(ctx, d.first)
+	if err != nil {
+		return err
+	}
+	for key, value := range api.ServerLabels(s.name, d.first, d.first) {
 		if seen := server.Labels[key]; seen != value {
 			return fmt.Errorf("wanted: the label %s of server %s is %q; seen: %q", key, server.ID, value, seen)
 		}
 	}
-	if wanted, seen := "stackit://"+s.settings.ProjectID+"/"+server.ID, d.first.Spec.ProviderID; seen != wanted {
+	if wanted, seen := "stackit://"+s.settings.ProjectID+"/"+server.ID, machine.Spec.ProviderID; seen != wanted {
 		return fmt.Errorf("wanted: the ProviderID %s; seen: %s", wanted, seen)
 	}
 	internal := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
-	if !slices.ContainsFunc(d.first.Status.Addresses, internal) {
-		return fmt.Errorf("wanted: an address of the Machine; seen: %d", len(d.first.Status.Addresses))
+	if !slices.ContainsFunc(machine.Status.Addresses, internal) {
+		return fmt.Errorf("wanted: an address of the Machine; seen: %d", len(machine.Status.Addresses))
 	}
 	return d.expectAllowedAddresses(ctx, server.ID)
 }
@@ -110,101 +104,29 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 }
 
 func (d *driver) adopt(ctx context.Context, s *suite) error {
-	name := api.Name(s.name, "next")
-	class := name
-	if err := d.createClass(ctx, class, nil); err != nil {
+	d.next = api.Name(s.name, "next")
+	if err := d.createMachine(ctx, d.next, nil); err != nil {
 		return err
 	}
-	if err := d.createMachine(ctx, name, class); err != nil {
-		return err
-	}
-	if _, err := d.onlyServer(ctx, name); err != nil {
+	if _, err := d.onlyServer(ctx, d.next); err != nil {
 		return err
 	}
 	d.env.KillSidecar()
 	if err := d.env.StartSidecar(ctx); err != nil {
 		return err
 	}
-	if _, err := d.awaitAvailable(ctx, class); err != nil {
+	if _, err := d.awaitAvailable(ctx, d.next); err != nil {
 		return err
 	}
-	_, err := d.onlyServer(ctx, name)
+	_, err := d.onlyServer(ctx, d.next)
 	return err
-}
-
-func (d *driver) findOrphan(ctx context.Context, s *suite) error {
-	orphan := api.Name(s.name, "orphan")
-	id, err := s.makeServer(ctx, s.body(orphan, api.ServerLabels(s.name, orphan, d.class), nil))
-	if err != nil {
-		return err
-	}
-	err = s.await(ctx, "a DELETE of the orphan, server "+id, func(context.Context) (string, bool, error) {
-		deleted := func(t api.Thing) bool { return t.ID == id && t.Deleting }
-		return "none", slices.ContainsFunc(s.guard.Things(), deleted), nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, machine := range []string{d.first.Name, api.Name(s.name, "next")} {
-		if _, err := d.onlyServer(ctx, machine); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *driver) roll(ctx context.Context, s *suite) error {
-	next := d.class + "-2"
-	fields := map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}}
-	if err := d.createClass(ctx, next, fields); err != nil {
-		return err
-	}
-	err := s.await(ctx, "the class of the MachineDeployment changed", func(ctx context.Context) (string, bool, error) {
-		key := client.ObjectKeyFromObject(d.rolling)
-		if err := d.Get(ctx, key, d.rolling); err != nil {
-			return "", false, err
-		}
-		d.rolling.Spec.Template.Spec.Class.Name = next
-		return "", true, d.Update(ctx, d.rolling)
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := d.awaitAvailable(ctx, next); err != nil {
-		return err
-	}
-	if err := d.awaitNoMachine(ctx, d.class); err != nil {
-		return err
-	}
-	if err := d.Delete(ctx, d.rolling); err != nil {
-		return err
-	}
-	return d.startDeletions(ctx)
-}
-
-// startDeletions deletes all Machines without waiting.
-func (c *cluster) startDeletions(ctx context.Context) error {
-	return c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))
-}
-
-func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
-	name := api.Name(s.name, "early")
-	if err := d.createMachine(ctx, name, d.class); err != nil {
-		return err
-	}
-	if _, err := d.onlyServer(ctx, name); err != nil {
-		return err
-	}
-	return d.startDeletions(ctx)
 }
 
 // refuse creates Machines that cannot get a server, and expects the reason on each.
 func (d *driver) refuse(ctx context.Context, s *suite) error {
 	wrong := map[string]any{"imageId": api.Nobody, "machineType": "mcm-cloud-test.0"}
 	for field, value := range wrong {
-		name := api.Name(s.name, strings.ToLower(field))
-		err := errors.Join(d.createClass(ctx, name, map[string]any{field: value}), d.createMachine(ctx, name, name))
-		if err != nil {
+		if err := d.createMachine(ctx, api.Name(s.name, strings.ToLower(field)), map[string]any{field: value}); err != nil {
 			return err
 		}
 	}
@@ -219,10 +141,10 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 // expectRefusal waits for the reason why a Machine has no server.
 func (d *driver) expectRefusal(ctx context.Context, name, field string) error {
 	var machine v1alpha1.Machine
-	key := client.ObjectKey{Namespace: d.env.Namespace(), Name: name}
 	wanted := fmt.Sprintf("an error of the Machine whose %s does not exist", field)
 	err := d.suite.await(ctx, wanted, func(ctx context.Context) (_ string, _ bool, err error) {
-		if err = d.Get(ctx, key, &machine); err == nil && isAvailable(machine) {
+		machine, err = d.machine(ctx, name)
+		if isAvailable(machine) {
 			err = hopeless{errors.New("it is Available")}
 		}
 		return describe(machine), machine.Status.LastOperation.ErrorCode != "", err
@@ -236,11 +158,40 @@ func (d *driver) expectRefusal(ctx context.Context, name, field string) error {
 	return d.Delete(ctx, &machine)
 }
 
-func (d *driver) leaveNothing(ctx context.Context, s *suite) error {
-	if err := d.startDeletions(ctx); err != nil {
+func (d *driver) findOrphan(ctx context.Context, s *suite) error {
+	orphan := api.Name(s.name, "orphan")
+	id, err := s.makeServer(ctx, s.body(orphan, api.ServerLabels(s.name, orphan, d.first), nil))
+	if err != nil {
 		return err
 	}
-	if err := d.awaitNoMachine(ctx, ""); err != nil {
+	err = s.await(ctx, "a DELETE of the orphan, server "+id, func(context.Context) (string, bool, error) {
+		deleted := func(t api.Thing) bool { return t.ID == id && t.Deleting }
+		return "none", slices.ContainsFunc(s.guard.Things(), deleted), nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, machine := range []string{d.first, d.next} {
+		if _, err := d.onlyServer(ctx, machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
+	name := api.Name(s.name, "early")
+	if err := d.createMachine(ctx, name, nil); err != nil {
+		return err
+	}
+	if _, err := d.onlyServer(ctx, name); err != nil {
+		return err
+	}
+	return d.deleteMachines(ctx)
+}
+
+func (d *driver) leaveNothing(ctx context.Context, s *suite) error {
+	if err := d.awaitNoMachine(ctx); err != nil {
 		return err
 	}
 	return s.expectNothingLeft(ctx)

@@ -106,11 +106,11 @@ func TestGuard(t *testing.T) {
 	r := newProgram(t, p)
 	r.begin(t)
 	await(t, "a server of the driver", func() bool {
-		ofTheDriver := func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") }
+		ofTheDriver := func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-first") }
 		return slices.ContainsFunc(p.Servers(), ofTheDriver)
 	})
 	const name = "database-of-somebody"
-	labels := api.ServerLabels(r.name(t), name, api.Name(r.name(t), "class"))
+	labels := api.ServerLabels(r.name(t), name, api.Name(r.name(t), "first"))
 	id := p.makeServer(t, iaasmock.DefaultNetworkID, name, labels)
 	r.expectEnd(t, exitRed)
 	r.expectSaid(t, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")

@@ -194,8 +194,7 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: two run at a time, the longest first. The suite for the cloud, which
-# starts as many control planes as the specs, begins where those are nearly done.
+# What needs a control plane mostly waits: two run at a time, the longest first.
 .PHONY: test
 test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
 	@$(MAKE) -j2 test-e2e test-integration test-cloud-mock test-localenv test-programs test-image test-monitoring

@@ -160,7 +160,7 @@ func (d *driver) expectRefusal(ctx context.Context, name, field string) error {
 
 func (d *driver) findOrphan(ctx context.Context, s *suite) error {
 	orphan := api.Name(s.name, "orphan")
-	id, err := s.makeServer(ctx, s.body(orphan, api.ServerLabels(s.name, orphan, d.first), nil))
+	id, err := s.create(ctx, api.PathServers, s.body(orphan, api.ServerLabels(s.name, orphan, d.first), nil))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,20 +135,9 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 	}
 }
 
-// ask sends a request until it is executed or refused. A refusal counts once two answers in a row have the
-// same status.
-func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
-	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
-		before := answer.Status
-		answer, err = s.api.Do(ctx, method, path, body)
-		refused := answer.Refused() && answer.Status == before
-		return fmt.Sprint(answer.Status), answer.Succeeded() || refused, err
-	})
-	return answer, err
-}
-
-// measure sends a request as ask does, but longer than the API may be down it does not wait: the last answer
-// is the result. An API that cannot do what the driver never asks for is none to be red about.
+// measure sends a request until it is executed or refused. A refusal counts once two answers in a row have the
+// same status. Longer than the API may be down it does not wait: the last answer is the result. An API that
+// cannot do what the driver never asks for is none to be red about.
 func (s *suite) measure(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
 	_ = s.awaitFor(ctx, 3*s.settle, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
 		before := answer.Status
@@ -157,12 +147,11 @@ func (s *suite) measure(ctx context.Context, method, path string, body any) (ans
 	return answer, context.Cause(ctx)
 }
 
-// create sends a POST, and another one if the first has created nothing: it looks for a resource of the
-// name where the answer does not show it.
-func (s *suite) create(
-	ctx context.Context, path string, body map[string]any, find func(context.Context) (string, error),
-) (id string, err error) {
+// create sends a POST, and another one if the first has created nothing: where the answer does not show the
+// resource, it looks in the list for one of its name.
+func (s *suite) create(ctx context.Context, path string, body map[string]any) (id string, err error) {
 	var answer api.Answer
+	isIt := func(made api.Server) bool { return made.ID != "" && made.Name == body["name"] && made.Live() }
 	wanted := fmt.Sprintf("POST %s makes %s", path, body["name"])
 	err = s.await(ctx, wanted, func(ctx context.Context) (seen string, done bool, err error) {
 		before := answer.Status
@@ -170,7 +159,7 @@ func (s *suite) create(
 		seen = fmt.Sprintf("POST answered %d %s", answer.Status, answer.Text())
 		made := api.Item[api.Server](answer)
 		switch {
-		case made.ID != "" && made.Name == body["name"]: // An answer with another server does not count.
+		case isIt(made): // An answer with another one does not count.
 			id = made.ID
 			return seen, true, nil
 		case answer.Refused() && answer.Status == before:
@@ -181,7 +170,11 @@ func (s *suite) create(
 		if err := api.Pause(ctx, s.settle); err != nil {
 			return seen, false, err
 		}
-		id, err = find(ctx)
+		list, err := s.api.Do(ctx, http.MethodGet, path, nil)
+		items, _ := api.Items[api.Server](list)
+		if i := slices.IndexFunc(items, isIt); i >= 0 {
+			id = items[i].ID
+		}
 		return seen, id != "", err
 	})
 	return id, err

@@ -111,7 +111,7 @@ func TestGuard(t *testing.T) {
 	})
 	const name = "database-of-somebody"
 	labels := api.ServerLabels(r.name(t), name, api.Name(r.name(t), "first"))
-	id := p.makeServer(t, iaasmock.DefaultNetworkID, name, labels)
+	id := p.makeServer(t, name, map[string]any{"labels": labels})
 	r.expectEnd(t, exitRed)
 	r.expectSaid(t, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")
 	servers := p.Servers()

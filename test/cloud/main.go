@@ -10,7 +10,7 @@
 // who wants servers. Nothing here knows the mock; the tests beside it run the suite against it.
 //
 // Each run creates a network of its own. All requests pass one proxy (package guard), which counts
-// servers, notes what the run has created, and measures every answer. Package sweep deletes what is in
+// servers, notes what the run has created, and measures every answer. The sweep deletes what is in
 // the network and has the run's name, or is noted. Package api is the client.
 package main
 

@@ -50,9 +50,6 @@ type project struct {
 
 func newProject(t *testing.T, options []iaasmock.Option, faults ...string) project {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs the suite for minutes: make test-cloud-mock")
-	}
 	cloud := iaasmock.New(options...)
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
@@ -122,15 +119,20 @@ func (p project) make(t *testing.T, path string, body map[string]any) string {
 	return made
 }
 
-// makeServer makes a server, as somebody does.
-func (p project) makeServer(t *testing.T, network, name string, labels map[string]string) string {
+// makeServer makes a server in the mock's own network, as somebody does; fields override.
+func (p project) makeServer(t *testing.T, name string, fields map[string]any) string {
 	t.Helper()
-	return p.make(t, api.PathServers, map[string]any{
-		"name": name, "machineType": iaasmock.DefaultMachineType, "labels": labels,
-		"networking": map[string]any{"networkId": network},
-		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
-	})
+	body := map[string]any{
+		"name": name, "machineType": iaasmock.DefaultMachineType, "networking": inNetwork(iaasmock.DefaultNetworkID),
+		"bootVolume": map[string]any{
+			"size": 10, "deleteOnTermination": true, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID},
+		},
+	}
+	maps.Copy(body, fields)
+	return p.make(t, api.PathServers, body)
 }
+
+func inNetwork(id string) map[string]any { return map[string]any{"networkId": id} }
 
 // program is the suite as a process of its own.
 type program struct {
@@ -142,6 +144,9 @@ type program struct {
 // newProgram returns a run against the project. Its times are short ones for a mock that is quick.
 func newProgram(t *testing.T, p project, args ...string) program {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the suite for minutes: make test-cloud-mock")
+	}
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
@@ -52,62 +51,6 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 }
 
 func again(run string) string { return "make test-cloud-sweep RUN=" + run }
-
-func (o *options) newSweep(client *api.Client, run string) *sweep.Sweep {
-	return sweep.New(sweep.Options{API: client, Out: os.Stdout, Settle: o.settle, Poll: o.poll}, run)
-}
-
-// sweep deletes what is left of a run. The last lines will name what could not be deleted.
-func (o *options) sweep(ctx context.Context, run string, s *sweep.Sweep) (found []api.Thing, err error) {
-	found, err = s.Delete(ctx)
-	for _, t := range s.Hidden() {
-		o.last = append(o.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
-	}
-	if err != nil {
-		left := s.Left(api.Kinds...)
-		for _, t := range left {
-			o.last = append(o.last, fmt.Sprintf("LEFT: %s", t))
-		}
-		o.last = append(o.last, "Try again: "+again(run))
-		err = fmt.Errorf("%w; left are %d things of run %s", err, len(left), run)
-	}
-	return found, err
-}
-
-// sweepAll deletes what is left of runs older than an hour, and of the run that the settings name.
-func (o *options) sweepAll(ctx context.Context) error {
-	client, err := api.New(o.settings.Account, o.settings.Endpoint)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := withLimit(ctx, o.limit)
-	defer cancel()
-	o.say("Sweeps %s.", o.where())
-	var problem error
-	if run := o.settings.sweepRun; run != "" {
-		_, problem = o.sweep(ctx, run, o.newSweep(client, run))
-	}
-	old, err := oldRuns(ctx, client)
-	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
-}
-
-// oldRuns returns what is left of runs that are over.
-func oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
-	runs, err := sweep.Runs(ctx, client)
-	maps.DeleteFunc(runs, func(run string, _ []api.Thing) bool { return !api.IsOld(run, time.Now()) })
-	return runs, err
-}
-
-// sweepOld sweeps old runs. One that is stuck costs three minutes of thirty.
-func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) (all error) {
-	for run := range old {
-		sweeping, stop := withLimit(ctx, o.limit/10)
-		_, err := o.sweep(sweeping, run, o.newSweep(client, run))
-		stop()
-		all = errors.Join(all, err)
-	}
-	return all
-}
 
 // run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
 func (o *options) run(ctx context.Context) error {
@@ -164,8 +107,8 @@ func (s *suite) end(deadline context.Context) error {
 	defer stop()
 	s.say("Deletes what there is. Ctrl-C ends it at once.")
 	s.proxy.EndSpecs(sweeping) // Nothing is to come behind the sweep.
-	s.cleaner.Note(s.guard.Things()...)
-	found, err := s.sweep(sweeping, s.name, s.cleaner)
+	s.cleaner.note(s.guard.Things()...)
+	found, err := s.cleaner.finish(sweeping)
 	if err == nil && len(found) > 0 && s.passed {
 		err = fmt.Errorf("left at the end, and deleted now: %v", found)
 	}

@@ -78,7 +78,7 @@ const (
 func (p project) makeOld(t *testing.T) (network, server string) {
 	t.Helper()
 	network = p.make(t, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
-	return network, p.makeServer(t, network, oldServer, map[string]string{})
+	return network, p.makeServer(t, oldServer, map[string]any{"networking": inNetwork(network)})
 }
 
 // expectNoSecrets looks for what is nobody's business in what the run printed and reported: the output alone

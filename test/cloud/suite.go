@@ -15,7 +15,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 )
 
 // suite is the state of one run.
@@ -27,7 +26,7 @@ type suite struct {
 	proxy *guard.Proxy
 	// api and the cleaner send their requests through the guard's proxy.
 	api     *api.Client
-	cleaner *sweep.Sweep
+	cleaner *sweep
 	// network is the ID of the run's.
 	network string
 	// cluster is nil before the driver's first spec.
@@ -185,9 +184,9 @@ func (s *suite) create(ctx context.Context, path string, body map[string]any) (i
 func (s *suite) expectNothingLeft(ctx context.Context) error {
 	lookFor := func(kinds ...string) look {
 		return func(ctx context.Context) (string, bool, error) {
-			s.cleaner.Note(s.guard.Things()...)
-			err := s.cleaner.Look(ctx)
-			left := s.cleaner.Left(kinds...)
+			s.cleaner.note(s.guard.Things()...)
+			err := s.cleaner.look(ctx)
+			left := s.cleaner.left(kinds...)
 			return fmt.Sprint(left), len(left) == 0, err
 		}
 	}
@@ -197,6 +196,6 @@ func (s *suite) expectNothingLeft(ctx context.Context) error {
 	err := s.awaitFor(ctx, 3*s.settle, "no NIC or boot volume without its server",
 		lookFor(api.PartKinds...))
 	s.guard.Note(guard.RowParts, fmt.Sprintf("%d left, and %d that the account is not allowed to read",
-		len(s.cleaner.Left(api.PartKinds...)), len(s.cleaner.Hidden())))
+		len(s.cleaner.left(api.PartKinds...)), len(s.cleaner.unreadable())))
 	return err
 }

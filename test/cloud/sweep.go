@@ -1,17 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep deletes what a run of the suite has created: its networks, the servers in them that have
-// a name of the run, and what the run has noted by ID, whatever its name. It reports anything else in
-// the networks, and then keeps them.
-package sweep
+package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,21 +16,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
-// Options of a sweep.
-type Options struct {
-	API *api.Client
-	// Out receives what is deleted, what stays and what cannot be read.
-	Out io.Writer
-	// Settle is how long lists may lag: a network is deleted once nothing has shown for so long.
-	// Poll is the interval of the reads.
-	Settle, Poll time.Duration
-}
+// sweep deletes what a run of the suite has created: its networks, the servers in them that have a name of
+// the run, and what the run has noted by ID, whatever its name. It reports anything else in the networks, and
+// then keeps them.
+type sweep struct {
+	*options
 
-// Sweep is the sweep of one run.
-type Sweep struct {
-	Options
-
-	run string
+	api *api.Client
+	// name is the run's.
+	name string
 	// noted are the resources of the run, in the order they were found.
 	noted []*thing
 	// told are the lines of the output: each is written once.
@@ -59,11 +49,12 @@ type thing struct {
 // gone reports whether two answers in a row did not show the resource: one proves nothing.
 func (t *thing) gone() bool { return t.absent >= 2 }
 
-// New returns the sweep of a run. It finds resources by the run's name.
-func New(o Options, run string) *Sweep { return &Sweep{Options: o, run: run, told: map[string]bool{}} }
+func (o *options) newSweep(client *api.Client, run string) *sweep {
+	return &sweep{options: o, api: client, name: run, told: map[string]bool{}}
+}
 
-// Note adds resources that are known by ID.
-func (s *Sweep) Note(things ...api.Thing) {
+// note adds resources that are known by ID.
+func (s *sweep) note(things ...api.Thing) {
 	for _, t := range things {
 		if known := s.known(t.ID); known != nil {
 			known.Deleting = known.Deleting || t.Deleting
@@ -74,7 +65,7 @@ func (s *Sweep) Note(things ...api.Thing) {
 }
 
 // known returns the noted resource with this ID, nil if there is none.
-func (s *Sweep) known(id string) *thing {
+func (s *sweep) known(id string) *thing {
 	if i := slices.IndexFunc(s.noted, func(t *thing) bool { return t.ID == id }); i >= 0 {
 		return s.noted[i]
 	}
@@ -82,7 +73,7 @@ func (s *Sweep) known(id string) *thing {
 }
 
 // present returns the noted resources that are not known to be gone.
-func (s *Sweep) present(kinds ...string) (present []*thing) {
+func (s *sweep) present(kinds ...string) (present []*thing) {
 	for _, t := range s.noted {
 		if slices.Contains(kinds, t.Kind) && !t.gone() {
 			present = append(present, t)
@@ -92,27 +83,28 @@ func (s *Sweep) present(kinds ...string) (present []*thing) {
 }
 
 // isNamed reports whether a server or a NIC has a name of the run.
-func (s *Sweep) isNamed(name string) bool { return strings.HasPrefix(name, api.Name(s.run, "")) }
+func (s *sweep) isNamed(name string) bool { return strings.HasPrefix(name, api.Name(s.name, "")) }
 
-func (s *Sweep) say(format string, args ...any) {
-	text := "sweep: " + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+// tellOnce prints a line that the sweep has not printed before.
+func (s *sweep) tellOnce(format string, args ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	if !s.told[text] {
 		s.told[text] = true
-		_, _ = fmt.Fprintln(s.Out, text)
+		s.say("sweep: %s", text)
 	}
 }
 
-// Look reads what is left of the run. An error means that not all could be read. Where lists are refused, a
+// look reads what is left of the run. An error means that not all could be read. Where lists are refused, a
 // 403 for a resource says nothing: it is not read then.
-func (s *Sweep) Look(ctx context.Context) error {
-	networks, problem := s.API.Networks(ctx)
-	servers, err := s.API.Servers(ctx, "")
+func (s *sweep) look(ctx context.Context) error {
+	networks, problem := s.api.Networks(ctx)
+	servers, err := s.api.Servers(ctx, "")
 	if err = errors.Join(problem, err); err != nil {
 		return err
 	}
 	var problems []error
 	for _, network := range networks {
-		if network.Name == api.NetworkName(s.run) {
+		if network.Name == api.NetworkName(s.name) {
 			s.show(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
 		}
 	}
@@ -139,15 +131,15 @@ func (s *Sweep) Look(ctx context.Context) error {
 }
 
 // show notes a resource that a list shows.
-func (s *Sweep) show(t api.Thing) {
-	s.Note(t)
+func (s *sweep) show(t api.Thing) {
+	s.note(t)
 	s.known(t.ID).absent = 0
 }
 
 // claim notes a server with a name of the run, and its parts, if it is in a network of the run's. A
 // server in CREATING or ERROR may have no NIC.
-func (s *Sweep) claim(ctx context.Context, id string) error {
-	server, err := s.API.Server(ctx, id)
+func (s *sweep) claim(ctx context.Context, id string) error {
+	server, err := s.api.Server(ctx, id)
 	if err != nil || server == nil {
 		return err
 	}
@@ -158,19 +150,19 @@ func (s *Sweep) claim(ctx context.Context, id string) error {
 		}
 	}
 	if len(server.NICs) > 0 && len(things) == 1 {
-		s.say("leaves server %s (%s): it is in another network than the run's", id, server.Name)
+		s.tellOnce("leaves server %s (%s): it is in another network than the run's", id, server.Name)
 		return nil
 	}
 	if volume := server.BootVolume.ID; volume != "" {
 		things = append(things, api.Thing{Kind: api.KindVolume, ID: volume, Name: server.Name})
 	}
-	s.Note(things...)
+	s.note(things...)
 	return nil
 }
 
 // read reads a resource by its ID: a boot volume, for one, may have any name.
-func (s *Sweep) read(ctx context.Context, t *thing) error {
-	answer, err := s.API.Do(ctx, http.MethodGet, t.Path(), nil)
+func (s *sweep) read(ctx context.Context, t *thing) error {
+	answer, err := s.api.Do(ctx, http.MethodGet, t.Path(), nil)
 	found := api.Item[struct{ ID, Status, Device, ServerID string }](answer)
 	switch {
 	case err != nil:
@@ -190,16 +182,16 @@ func (s *Sweep) read(ctx context.Context, t *thing) error {
 
 // isHeld reports whether a resource is attached to a server that is not the run's: it stays. The API deletes
 // a NIC that is attached.
-func (s *Sweep) isHeld(t *thing) bool { return t.holder != "" && s.known(t.holder) == nil }
+func (s *sweep) isHeld(t *thing) bool { return t.holder != "" && s.known(t.holder) == nil }
 
-// Left returns the run's resources of these kinds that are not known to be gone, except what the account may
+// left returns the run's resources of these kinds that are not known to be gone, except what the account may
 // not read.
-func (s *Sweep) Left(kinds ...string) []api.Thing { return s.list(false, kinds) }
+func (s *sweep) left(kinds ...string) []api.Thing { return s.list(false, kinds) }
 
-// Hidden returns what the account may not read: nobody knows whether it is left.
-func (s *Sweep) Hidden() []api.Thing { return s.list(true, api.Kinds) }
+// unreadable returns what the account may not read: nobody knows whether it is left.
+func (s *sweep) unreadable() []api.Thing { return s.list(true, api.Kinds) }
 
-func (s *Sweep) list(hidden bool, kinds []string) (things []api.Thing) {
+func (s *sweep) list(hidden bool, kinds []string) (things []api.Thing) {
 	for _, t := range s.present(kinds...) {
 		if t.hidden == hidden {
 			things = append(things, t.Thing)
@@ -208,9 +200,9 @@ func (s *Sweep) list(hidden bool, kinds []string) (things []api.Thing) {
 	return things
 }
 
-// Delete deletes what is left of the run: its servers, then what the API keeps of them, then its networks.
+// delete deletes what is left of the run: its servers, then what the API keeps of them, then its networks.
 // It returns what it found, without the networks. Its error says why it could not delete what is left.
-func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
+func (s *sweep) delete(ctx context.Context) (found []api.Thing, err error) {
 	defer func() {
 		for _, t := range s.noted {
 			if t.removed && t.Kind != api.KindNetwork {
@@ -221,9 +213,9 @@ func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
 	var clean time.Time
 	for {
 		began := time.Now()
-		err := s.Look(ctx)
+		err := s.look(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.say("not all could be read: %v", err)
+			s.tellOnce("not all could be read: %v", err)
 		}
 		s.remove(ctx, api.KindServer)
 		if len(s.present(api.KindServer)) == 0 {
@@ -234,22 +226,22 @@ func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
 			clean = time.Time{}
 		case clean.IsZero():
 			clean = began
-		case began.Sub(clean) >= s.Settle:
+		case began.Sub(clean) >= s.settle:
 			if gone, err := s.removeNetworks(ctx); gone || err != nil {
 				return nil, err
 			}
 		}
-		if err := api.Pause(ctx, s.Poll); err != nil {
+		if err := api.Pause(ctx, s.poll); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // isToGo reports whether the networks wait for a resource in them.
-func (s *Sweep) isToGo(t *thing) bool { return !t.hidden && !s.isHeld(t) }
+func (s *sweep) isToGo(t *thing) bool { return !t.hidden && !s.isHeld(t) }
 
 // removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
-func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
+func (s *sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 	for _, t := range s.present(api.PartKinds...) {
 		if s.isHeld(t) {
 			return false, fmt.Errorf("sweep: the network stays, since %s is attached to server %s, which is not the run's",
@@ -261,9 +253,9 @@ func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 		if network.Deleting {
 			continue // its NICs are not there any more
 		}
-		nics, err := s.API.NICs(ctx, network.ID)
+		nics, err := s.api.NICs(ctx, network.ID)
 		if err != nil {
-			s.say("not all could be read: %v", err)
+			s.tellOnce("not all could be read: %v", err)
 			return false, nil
 		}
 		for _, nic := range nics {
@@ -277,46 +269,91 @@ func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 			}
 		}
 	}
-	if len(s.Left(api.PartKinds...)) == 0 {
+	if len(s.left(api.PartKinds...)) == 0 {
 		s.remove(ctx, api.KindNetwork)
 	}
 	return len(networks) == 0, nil
 }
 
-// askAgain is how many times Poll passes from one DELETE to the next.
+// askAgain is how many times poll passes from one DELETE to the next.
 const askAgain = 10
 
 // remove sends a DELETE for each resource of these kinds, unless the last one was a moment ago. No other
 // function of a sweep does.
-func (s *Sweep) remove(ctx context.Context, kinds ...string) {
+func (s *sweep) remove(ctx context.Context, kinds ...string) {
 	for _, t := range s.present(kinds...) {
-		if s.isHeld(t) || time.Since(t.asked) < askAgain*s.Poll {
+		if s.isHeld(t) || time.Since(t.asked) < askAgain*s.poll {
 			continue
 		}
 		t.asked = time.Now()
-		s.say("deletes %s", t)
-		answer, err := s.API.Do(ctx, http.MethodDelete, t.Path(), nil)
+		s.tellOnce("deletes %s", t)
+		answer, err := s.api.Do(ctx, http.MethodDelete, t.Path(), nil)
 		switch {
 		case answer.Succeeded():
 			t.Deleting, t.removed = true, true
 		case answer.Unknown():
 			t.Deleting, t.removed = t.Deleting || !t.hidden, t.removed || !t.hidden && ctx.Err() == nil
-			s.say("DELETE of %s answered %d: %v", t, answer.Status, err)
+			s.tellOnce("DELETE of %s answered %d: %v", t, answer.Status, err)
 		case t.hidden && answer.Absent(false):
 			t.absent++ // What may not be read shows by this alone.
 		case !answer.Absent(false):
-			s.say("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
+			s.tellOnce("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
 		}
 	}
 }
 
-// Runs returns the networks and servers with the name of a run, by run.
-func Runs(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
+// finish deletes what is left of the run. The last lines will name what could not be deleted.
+func (s *sweep) finish(ctx context.Context) (found []api.Thing, err error) {
+	found, err = s.delete(ctx)
+	for _, t := range s.unreadable() {
+		s.last = append(s.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
+	}
+	if err != nil {
+		left := s.left(api.Kinds...)
+		for _, t := range left {
+			s.last = append(s.last, fmt.Sprintf("LEFT: %s", t))
+		}
+		s.last = append(s.last, "Try again: "+again(s.name))
+		err = fmt.Errorf("%w; left are %d things of run %s", err, len(left), s.name)
+	}
+	return found, err
+}
+
+// sweepAll deletes what is left of runs older than an hour, and of the run that the settings name.
+func (o *options) sweepAll(ctx context.Context) error {
+	client, err := api.New(o.settings.Account, o.settings.Endpoint)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := withLimit(ctx, o.limit)
+	defer cancel()
+	o.say("Sweeps %s.", o.where())
+	var problem error
+	if run := o.settings.sweepRun; run != "" {
+		_, problem = o.newSweep(client, run).finish(ctx)
+	}
+	old, err := oldRuns(ctx, client)
+	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
+}
+
+// sweepOld sweeps old runs. One that is stuck costs three minutes of thirty.
+func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) (all error) {
+	for run := range old {
+		sweeping, stop := withLimit(ctx, o.limit/10)
+		_, err := o.newSweep(client, run).finish(sweeping)
+		stop()
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// oldRuns returns the networks and servers with the name of a run that is over, by run.
+func oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
 	networks, problem := client.Networks(ctx)
 	servers, err := client.Servers(ctx, "")
 	runs := map[string][]api.Thing{}
 	add := func(t api.Thing) {
-		if run, ok := api.RunOf(t.Name); ok {
+		if run, ok := api.RunOf(t.Name); ok && api.IsOld(run, time.Now()) {
 			runs[run] = append(runs[run], t)
 		}
 	}

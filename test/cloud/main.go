@@ -49,7 +49,7 @@ const (
 )
 
 func start(ctx context.Context, args []string) int {
-	o := &options{}
+	o := &options{out: os.Stdout}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
 	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "most that a run may take; a third of it is kept for deleting")
 	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")

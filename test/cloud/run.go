@@ -26,6 +26,8 @@ var version = "unknown"
 // options of a run. The durations are options so that the self-test can be quick.
 type options struct {
 	settings settings
+	// out receives what the run says.
+	out io.Writer
 	// limit is the longest that a run may take; its last third is reserved for deleting.
 	limit time.Duration
 	// settle is how long lists may lag. It is also the sidecar's --stackit-settle.
@@ -43,7 +45,7 @@ var errNothingMade = errors.New("nothing was made")
 
 // say prints a line. It never fails: a run whose terminal was closed goes on to delete what it has made.
 func (o *options) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...)
+	_, _ = fmt.Fprintf(o.out, format+"\n", args...)
 }
 
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
@@ -66,7 +68,7 @@ func (o *options) run(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
 	o.say("%s", o.plan(old))
-	if !o.settings.confirmed(ctx, os.Stdin, os.Stdout) {
+	if !o.settings.confirmed(ctx, os.Stdin, o.out) {
 		return fmt.Errorf("%w: the answer was not yes", errNothingMade)
 	}
 	report, err := os.Create(o.settings.report)

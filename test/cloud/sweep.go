@@ -143,20 +143,16 @@ func (s *sweep) claim(ctx context.Context, id string) error {
 	if err != nil || server == nil {
 		return err
 	}
-	things := []api.Thing{{Kind: api.KindServer, ID: id, Name: server.Name}}
-	for _, nic := range server.NICs {
-		if network := s.known(nic.NetworkID); network != nil && network.Kind == api.KindNetwork {
-			things = append(things, api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: server.Name, Network: network.ID})
-		}
-	}
-	if len(server.NICs) > 0 && len(things) == 1 {
+	parts := server.Parts(func(id string) bool {
+		network := s.known(id)
+		return network != nil && network.Kind == api.KindNetwork
+	})
+	isNIC := func(t api.Thing) bool { return t.Kind == api.KindNIC }
+	if len(server.NICs) > 0 && !slices.ContainsFunc(parts, isNIC) {
 		s.tellOnce("leaves server %s (%s): it is in another network than the run's", id, server.Name)
 		return nil
 	}
-	if volume := server.BootVolume.ID; volume != "" {
-		things = append(things, api.Thing{Kind: api.KindVolume, ID: volume, Name: server.Name})
-	}
-	s.note(things...)
+	s.note(append([]api.Thing{{Kind: api.KindServer, ID: id, Name: server.Name}}, parts...)...)
 	return nil
 }
 

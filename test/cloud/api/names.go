@@ -97,6 +97,20 @@ type Thing struct {
 	Network string
 }
 
+// Parts returns what the API has made for a server, as an answer with details shows it: its boot volume, and its
+// NICs in the networks that are the run's.
+func (s Server) Parts(isOurs func(network string) bool) (parts []Thing) {
+	for _, nic := range s.NICs {
+		if isOurs(nic.NetworkID) {
+			parts = append(parts, Thing{Kind: KindNIC, ID: nic.ID, Name: s.Name, Network: nic.NetworkID})
+		}
+	}
+	if volume := s.BootVolume.ID; volume != "" {
+		parts = append(parts, Thing{Kind: KindVolume, ID: volume, Name: s.Name})
+	}
+	return parts
+}
+
 // Path is the path by which it is read, changed and deleted.
 func (t Thing) Path() string {
 	return map[string]string{

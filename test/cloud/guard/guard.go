@@ -272,19 +272,12 @@ func (g *Guard) missed(s *server, read string, e Exchange, limit time.Duration) 
 // them for the server. What is attached later belongs to whoever attached it. A server that ends in ERROR
 // may have a volume alone.
 func (g *Guard) noteParts(s *server, seen api.Server) {
-	volume := seen.BootVolume.ID
-	if s.parted || volume == "" {
+	if s.parted || seen.BootVolume.ID == "" {
 		return
 	}
-	g.others[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
-	if len(seen.NICs) == 0 {
-		return
-	}
-	s.parted = true
-	for _, nic := range seen.NICs {
-		if g.others[nic.NetworkID].ID != "" {
-			g.others[nic.ID] = api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: s.name, Network: nic.NetworkID}
-		}
+	s.parted = len(seen.NICs) > 0
+	for _, t := range seen.Parts(func(network string) bool { return g.others[network].ID != "" }) {
+		g.others[t.ID] = t
 	}
 }
 

@@ -11,79 +11,59 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // startProject starts a mock, and returns the environment that reaches its default project.
-func startProject(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []string) {
+func startProject(t *testing.T) (*iaasmock.Cloud, []string) {
 	t.Helper()
-	cloud, env := startMock(t, append([]iaasmock.Option{iaasmock.WithBootDuration(0)}, options...)...)
-	key := keyOf(t, cloud)
+	cloud, env := startMock(t)
 	path := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, key, 0o600); err != nil {
+	if err := os.WriteFile(path, keyOf(t, cloud), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return cloud, append(env, envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path)
+	return cloud, append(env,
+		envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path)
 }
 
-// addServer makes a server, and returns its ID.
-func addServer(t *testing.T, env []string, name string, labels map[string]any) string {
+// startServers starts a mock that asks for no token and has a Machine's server and another one, and returns
+// their IDs and the environment that reaches it.
+func startServers(t *testing.T) (worker, bastion string, env []string) {
 	t.Helper()
-	lookup := func(name string) (string, bool) {
-		for _, variable := range slices.Backward(env) {
-			if key, value, _ := strings.Cut(variable, "="); key == name {
-				return value, true
-			}
+	cloud, env := startMock(t, iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication())
+	ids := map[string]string{}
+	for name, labels := range map[string]string{"bastion": "{}", "worker-1": `{"kubernetes.io/machine": "worker-1",
+		"kubernetes.io/machineclass": "worker", "kubernetes.io/cluster": "shoot--demo--laptop"}`} {
+		body := fmt.Sprintf(`{"name": %q, "labels": %s, "machineType": %q, "userData": "c2VjcmV0", "networking": {"networkId": %q},
+			"bootVolume": {"size": 20, "source": {"type": "image", "id": %q}}}`,
+			name, labels, iaasmock.DefaultMachineType, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID)
+		path := fmt.Sprintf("/v2/projects/%s/regions/%s/servers", iaasmock.DefaultProjectID, iaasmock.DefaultRegion)
+		request, answer := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)), httptest.NewRecorder()
+		request.Header.Set("Content-Type", "application/json")
+		cloud.ServeHTTP(answer, request)
+		for _, server := range cloud.Servers() {
+			ids[server.Name] = server.ID
 		}
-		return "", false
+		if ids[name] == "" {
+			t.Fatal(answer.Body)
+		}
 	}
-	config, err := spi.ConfigFromEnvironment(lookup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := serviceAccountKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := (&spi.PluginSPIImpl{Config: config}).Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(key)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := session.API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(iaas.CreateServerPayload{
-		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: labels, UserData: new("c2VjcmV0"),
-		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
-		Networking: iaas.CreateServerPayloadAllOfNetworking{
-			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(iaasmock.DefaultNetworkID)},
-		},
-	}).Execute()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server.GetId()
+	return ids["worker-1"], ids["bastion"],
+		append(env, "STACKIT_NO_AUTH=true", envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion)
 }
 
 // noControl makes the control cluster one that refuses connections.
 const noControl = "--server=http://127.0.0.1:1"
 
-func workerLabels(machine string) map[string]any {
-	return map[string]any{"kubernetes.io/machine": machine, "kubernetes.io/machineclass": "worker", "kubernetes.io/cluster": "shoot--demo--laptop"}
-}
-
 // Without a cluster, servers are shown, nobody is called an orphan, and the cause is told once.
 func TestListWithoutACluster(t *testing.T) {
-	_, env := startProject(t)
-	first := addServer(t, env, "worker-1", workerLabels("worker-1"))
-	bastion := addServer(t, env, "bastion", nil)
+	first, bastion, env := startServers(t)
 	const cause = "MachineClasses, Machines, age of readiness unknown: the cluster with the Machines: " +
 		"dial tcp 127.0.0.1:1: connect: connection refused\n"
 	const cluster = "kubernetes.io/cluster=shoot--demo--laptop"
@@ -138,7 +118,6 @@ func TestWithoutAnything(t *testing.T) {
 	const unknown = "MachineClasses, Machines, age of readiness, servers unknown: the cluster"
 	environmentRow{[]string{"describe", "machine", "worker-1", noControl}, 2, "", "Machine default/worker-1: " + unknown}.
 		run(t, "describe", nil, "")
-	environmentRow{[]string{"list", "servers", noControl}, 2, unknown, ""}.run(t, "list", nil, "")
 	environmentRow{[]string{"list", noControl}, 2, counts, ""}.run(t, "counts", nil, "")
 	environmentRow{[]string{"doctor", "--cloud-only"}, 2, "UNKNOWN  credentials: ", ""}.run(t, "doctor", nil, "")
 	environmentRow{[]string{"validate", "-f", "-", "--secret", "elsewhere"}, 2, "", "reading Secret default/elsewhere: "}.
@@ -184,8 +163,7 @@ func TestRequestTimeout(t *testing.T) {
 // A login plugin may take its time: it is named, and the cluster still has its own.
 func TestLoginPlugin(t *testing.T) {
 	t.Parallel()
-	_, env := startProject(t)
-	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	_, _, env := startServers(t)
 	var asked atomic.Int32
 	cluster := httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		if request.Header.Get("Authorization") == "Bearer of-the-plugin" {
@@ -241,17 +219,5 @@ func TestCompletion(t *testing.T) {
 	got := invocation{args: []string{"__complete", "--server", "http://127.0.0.1:1", "list", "-n", ""}}.run(t)
 	if got.stdout != ":4\n" {
 		t.Errorf("got %+v, want nothing", got)
-	}
-}
-
-// Each command's help names the global flags once, by the command that has them.
-func TestHelpNamesGlobalFlagsOnce(t *testing.T) {
-	help := invocation{args: []string{"list", "servers", "--help"}}.run(t)
-	if strings.Contains(help.stdout, "--kubeconfig") ||
-		!strings.Contains(help.stdout, `Use "mcm-stackit options" for the flags that all commands have.`) {
-		t.Errorf("got %s", help.stdout)
-	}
-	if got := (invocation{args: []string{"options"}}).run(t); got.code != 0 || !strings.Contains(got.stdout, "--kubeconfig string") {
-		t.Errorf("got %+v", got)
 	}
 }

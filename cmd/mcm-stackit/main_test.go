@@ -190,10 +190,3 @@ func TestWrongUsage(t *testing.T) {
 		})
 	}
 }
-
-func TestVersion(t *testing.T) {
-	got := invocation{args: []string{"--version"}}.run(t)
-	if got.code != 0 || len(strings.Fields(got.stdout)) != 1 || got.stderr != "" {
-		t.Errorf("got %+v, want a version", got)
-	}
-}

@@ -406,73 +406,36 @@ func (o *options) describe(ctx context.Context, name string) error {
 	return exitWith(unknownExitCode(found))
 }
 
-// tree is lines of text, each indented by its depth.
-type tree struct{ lines []string }
-
-func (t *tree) add(depth int, line string) {
-	t.lines = append(t.lines, strings.Repeat("  ", depth)+line+"\n")
-}
-
-// field adds a line with a name and its value, which others may have written.
-func (t *tree) field(depth int, name, value string) {
-	t.add(depth, fmt.Sprintf("%-15s %s", name+":", cmp.Or(report.OneLine(value), none)))
-}
-
-func (t *tree) notes(depth int, notes []list.Note) {
-	for _, note := range notes {
-		for line := range strings.SplitSeq((&detail{note: note}).String(), "\n") {
-			t.add(depth, line)
+// describedText is a Machine with its servers: the cells of both tables as lines, and what list says below.
+func describedText(found *list.Result) string {
+	var text strings.Builder
+	line := func(name, value string) {
+		_, _ = fmt.Fprintf(&text, "%-15s %s\n", name+":", cmp.Or(report.OneLine(value), none))
+	}
+	lines := func(table *metav1.Table, row int) {
+		for i, cell := range table.Rows[row].Cells {
+			line(table.ColumnDefinitions[i].Name, fmt.Sprint(cell))
 		}
 	}
-}
-
-// describedText is a Machine with its servers.
-func describedText(found *list.Result) string {
-	machine, t := found.Machines[0], &tree{}
-	t.add(0, fmt.Sprintf("Machine %s: %s", machine.Name, cmp.Or(machine.Phase, "no phase yet")+
-		span(" for %s", found.Time, machine.PhaseSince.Time)+span(", %s old", found.Time, machine.CreationTimestamp.Time)))
-	t.field(1, "namespace", machine.Namespace)
-	t.field(1, "owner", cmp.Or(machine.Owner, "none: no MachineSet replaces it"))
-	t.field(1, "class", machine.Class)
-	t.field(1, "cluster", machine.Cluster)
-	t.field(1, "providerID", machine.ProviderID)
-	t.field(1, "node", machine.Node)
-	t.field(1, "ready", string(machine.Ready))
+	machine := found.Machines[0]
+	lines(machinesTable(found, true), 0)
+	line("Phase for", age(found.Time, machine.PhaseSince.Time))
+	line("Owner", cmp.Or(machine.Owner, "none: no MachineSet replaces it"))
+	line("ProviderID", machine.ProviderID)
 	if last := machine.LastOperation; last != nil {
-		t.field(1, "last operation", fmt.Sprintf("%s %s%s: %s", last.Type, last.State,
-			span(" %s ago", found.Time, last.LastUpdateTime.Time), last.Description))
+		line("Last operation", fmt.Sprintf("%s %s %s ago: %s", last.Type, last.State,
+			age(found.Time, last.LastUpdateTime.Time), last.Description))
 	}
-	t.notes(1, machine.Notes)
-	for _, server := range machine.Servers {
-		t.server(server, machine, found.Time)
+	for _, note := range machine.Notes {
+		if note.Kind == list.NoteUnknown {
+			line("Unknown", note.Reason)
+		}
 	}
-	if len(machine.Servers) == 0 {
-		t.field(1, "server", machine.State)
+	servers := serversTable(&list.Result{Time: found.Time, Servers: machine.Servers})
+	for i := range servers.Rows {
+		text.WriteString("\n")
+		lines(servers, i)
 	}
-	for _, line := range slices.Concat(found.Stale, found.Unknown) {
-		t.add(0, line)
-	}
-	return strings.Join(t.lines, "")
-}
-
-// server adds a server, with the notes that its Machine does not have.
-func (t *tree) server(server *list.Server, machine *list.Machine, now time.Time) {
-	t.add(1, fmt.Sprintf("Server %s: %s", server.Name, report.OneLine(server.State)+span(", %s old", now, server.CreationTimestamp.Time)))
-	t.field(2, "name", server.ServerName)
-	t.field(2, "project", server.ProjectID+" in "+server.Region)
-	t.field(2, "type", server.MachineType)
-	t.field(2, "zone", server.Zone)
-	t.notes(2, slices.DeleteFunc(slices.Clone(server.Notes), func(note list.Note) bool {
-		return slices.ContainsFunc(machine.Notes, func(said list.Note) bool {
-			return said.Kind == note.Kind && said.About == note.About && strings.HasSuffix(said.Reason, note.Reason)
-		})
-	}))
-}
-
-// span is the text about the time since something began; "" if that is not known.
-func span(format string, now, begin time.Time) string {
-	if begin.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf(format, age(now, begin))
+	found.Clusters = nil // they count this Machine alone
+	return text.String() + belowTable(found, false, false)
 }

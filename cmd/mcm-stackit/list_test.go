@@ -16,6 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -220,4 +224,19 @@ func TestCompletion(t *testing.T) {
 	if got.stdout != ":4\n" {
 		t.Errorf("got %+v, want nothing", got)
 	}
+}
+
+// A Machine's cells, its server's, and why it is stuck.
+func TestDescribedText(t *testing.T) {
+	now := time.Now()
+	machine := &list.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "seed", Name: "worker-1"},
+		Phase:      "CrashLoopBackOff", PhaseSince: metav1.NewTime(now.Add(-time.Minute)),
+		LastOperation: &v1alpha1.LastOperation{Type: "Create", State: "Failed",
+			LastUpdateTime: metav1.NewTime(now.Add(-time.Hour)), Description: "a\nb"},
+		Notes:   []list.Note{{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"}, {Kind: list.NoteUnknown, Reason: "not read"}},
+		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01"}},
+	}
+	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}, Unknown: []string{"Leases unknown: x"}})
+	expectGolden(t, "described.txt", got)
 }

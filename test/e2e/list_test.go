@@ -70,8 +70,8 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 		got = command.run(ctx, "describe", "machine", names[0])
 		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", BeEmpty())))
 		Expect(got.Stdout).To(And(
-			MatchRegexp(`(?m)^  ready: +yes$`), MatchRegexp(`(?m)^  owner: +MachineSet worker-`),
-			MatchRegexp(`(?m)^  Server [-0-9a-f]{36}: ACTIVE, `), Not(ContainSubstring("remedy"))))
+			MatchRegexp(`(?m)^Ready: +yes$`), MatchRegexp(`(?m)^Owner: +MachineSet worker-`),
+			MatchRegexp(`(?m)^Server: +[-0-9a-f]{36}\nMachine: .*\nState: +ACTIVE$`), Not(ContainSubstring("remedy"))))
 		Expect(command.run(ctx, "describe", "machine", "nobody")).To(And(HaveField("Code", 2),
 			HaveField("Stderr", "there is no Machine "+c.env.Namespace()+"/nobody: is the namespace right (-n)?\n")))
 

@@ -134,11 +134,12 @@ func TestNotes(t *testing.T) {
 	r.MakeClusters()
 	found := Read(t.Context(), r.Access, Query{})
 	want := map[string]string{
-		"machine healthy": "duplicate", "server healthy": "", "server twin": "duplicate",
+		"machine healthy": "duplicate, labels of another " + testrig.ClusterKey, "server healthy": "", "server twin": "duplicate",
 		"machine otherwise": "ProviderID in another form", "server otherwise": "ProviderID in another form",
 		"machine stolen": "labels of another " + testrig.ClusterKey, "server stolen": "labels of another " + testrig.ClusterKey,
 		"server relabelled": "labels of another " + testrig.ClusterKey,
-		"machine renamed":   "no server", "server renamed": "labels of another " + provider.StackitMachineLabel,
+		"machine renamed":   "no server, labels of another " + provider.StackitMachineLabel,
+		"server renamed":    "labels of another " + provider.StackitMachineLabel,
 		"machine classless": "class deleted", "server classless": "",
 		"server stuck": "", "machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
 		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted", "server broken": "orphan, fault",

@@ -51,7 +51,7 @@ const (
 func (s *observation) serverNotes(v *serverView) []Note {
 	notes := s.strangerNotes(v)
 	if v.owner != nil {
-		notes = ownedNotes(v)
+		notes = slices.Concat(duplicateNotes(v), anothersNotes(v), listedNotes(v))
 	}
 	if v.ErrorMessage != "" {
 		notes = append(notes, Note{Kind: NoteFault, Reason: report.OneLine(v.ErrorMessage)})
@@ -79,11 +79,6 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 
 func (s *observation) remedyOrphan() string {
 	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + " delete server ID"
-}
-
-// ownedNotes returns what is worth knowing of a server beside its Machine.
-func ownedNotes(v *serverView) []Note {
-	return slices.Concat(duplicateNotes(v), anothersNotes(v), listedNotes(v))
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -145,7 +140,7 @@ func listedNotes(v *serverView) []Note {
 		Cause:  "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}}
 }
 
-// machineNotes returns what is worth knowing of a Machine.
+// machineNotes returns what is worth knowing of a Machine and of the servers that it names.
 func (s *observation) machineNotes(machine *machineView) []Note {
 	notes := slices.Concat(s.stuckNotes(machine), s.neverJoinedNotes(machine))
 	if missing := s.missingServer(machine); missing != nil {
@@ -155,8 +150,8 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 		notes = append(notes, Note{Kind: NoteClassDeleted, Remedy: remedyLostClass,
 			Reason: fmt.Sprintf("MachineClass %s/%s does not exist", machine.Namespace, machine.Spec.Class.Name)})
 	}
-	for _, server := range machine.servers {
-		for _, note := range ownedNotes(server) {
+	for _, server := range s.serversOf(machine) {
+		for _, note := range s.serverNotes(server) {
 			note.Reason = fmt.Sprintf("server %s: %s", server.ID, note.Reason)
 			notes = append(notes, note)
 		}

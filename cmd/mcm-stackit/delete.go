@@ -131,11 +131,11 @@ func (d *deleting) readArguments(ids []string) error {
 		}
 	}
 	for _, label := range d.clusters {
-		key, value, err := account.ParseClusterLabel(label)
+		cluster, err := account.ParseClusterLabel(label)
 		if err != nil {
 			return wrongUsage("--cluster: %v", err)
 		}
-		d.delete.Clusters = append(d.delete.Clusters, map[string]string{key: value})
+		d.delete.Clusters = append(d.delete.Clusters, cluster)
 	}
 	return nil
 }

@@ -78,11 +78,10 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 				return wrongUsage("-o must be one of: %s", strings.Join(formats, ", "))
 			}
 			if l.cluster != "" {
-				key, value, err := account.ParseClusterLabel(l.cluster)
-				if err != nil {
+				var err error
+				if l.query.Cluster, err = account.ParseClusterLabel(l.cluster); err != nil {
 					return wrongUsage("--cluster: %v", err)
 				}
-				l.query.Cluster = map[string]string{key: value}
 			}
 			return l.run(command.Context())
 		},

@@ -154,16 +154,17 @@ func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
 }
 
 // ParseClusterLabel reads one cluster label of the form key=value.
-func ParseClusterLabel(text string) (key, value string, err error) {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || value == "" || !provider.IsClusterLabel(key) {
-		return "", "", fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, "+
+func ParseClusterLabel(text string) (map[string]string, error) {
+	key, value, _ := strings.Cut(text, "=")
+	if value == "" || !provider.IsClusterLabel(key) {
+		return nil, fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, "+
 			"such as kubernetes.io/cluster=my-cluster", text)
 	}
-	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("label")); len(errs) > 0 {
-		return "", "", fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())
+	labels := map[string]string{key: value}
+	if errs := validation.ValidateLabels(labels, field.NewPath("label")); len(errs) > 0 {
+		return nil, fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())
 	}
-	return key, value, nil
+	return labels, nil
 }
 
 // ClusterLabels are those of the labels that name a cluster.

@@ -174,6 +174,9 @@ func (v *validator) unread(name string, err error) {
 
 // document is a part of a source that is read by itself: an error in it hides no other.
 type document struct {
+	*validator
+	*source
+
 	text []byte
 	// lines is the number of lines before it.
 	lines int
@@ -183,11 +186,11 @@ type document struct {
 var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
 
 // split returns the documents of a text.
-func split(text []byte) []document {
-	var documents []document
+func split(text []byte) []*document {
+	var documents []*document
 	begin, lines := 0, 0
 	cut := func(end int) {
-		documents = append(documents, document{text: text[begin:end], lines: lines})
+		documents = append(documents, &document{text: text[begin:end], lines: lines})
 		lines += bytes.Count(text[begin:end], []byte("\n"))
 		begin = end
 	}

@@ -83,30 +83,15 @@ func (o *object) has(names ...string) bool {
 	return found
 }
 
-// readManifests reads the files into objects.
-func (v *validator) readManifests(s *source, text []byte) {
-	for _, document := range split(bytes.TrimPrefix(text, []byte("\ufeff"))) {
-		reader := &documentReader{validator: v, source: s, document: &document}
-		reader.read()
-	}
-}
-
-// documentReader makes objects of a document.
-type documentReader struct {
-	*validator
-	*source
-	*document
-}
-
 // wrong reports what is wrong with the document at a node of it.
-func (r *documentReader) wrong(verdict report.Verdict, line, column int, found string) {
+func (r *document) wrong(verdict report.Verdict, line, column int, found string) {
 	r.add(report.Finding{
 		Verdict: verdict, Position: report.Position{File: r.name, Line: r.lines + line, Column: column},
 		Subject: "manifest", Found: found,
 	})
 }
 
-func (r *documentReader) read() {
+func (r *document) read() {
 	var document yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(r.text)).Decode(&document); errors.Is(err, io.EOF) {
 		return
@@ -130,7 +115,7 @@ func (r *documentReader) read() {
 }
 
 // take makes objects of a value: one, those of a List, or none of null.
-func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
+func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	node = target(node)
 	var content any
 	if json.Unmarshal(value, &content) == nil && content == nil {
@@ -165,7 +150,7 @@ func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
 	r.takeObject(given, schema.FromAPIVersionAndKind(apiVersion, kind), value)
 }
 
-func (r *documentReader) takeItems(items *yaml.Node, list json.RawMessage) {
+func (r *document) takeItems(items *yaml.Node, list json.RawMessage) {
 	var values struct {
 		Items []json.RawMessage `json:"items"`
 	}
@@ -181,7 +166,7 @@ func (r *documentReader) takeItems(items *yaml.Node, list json.RawMessage) {
 // machineKinds are those of the manager's API group.
 var machineKinds = []string{kindClass, kindMachine, kindDeployment, "MachineSet"}
 
-func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind, value json.RawMessage) {
+func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value json.RawMessage) {
 	switch kind {
 	case corev1.SchemeGroupVersion.WithKind(kindSecret):
 		given.value = &corev1.Secret{}

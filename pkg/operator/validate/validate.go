@@ -6,6 +6,7 @@
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -99,7 +100,10 @@ func (v *validator) gather(ctx context.Context) error {
 			v.unread(source.name, err)
 			continue
 		}
-		v.readManifests(source, text)
+		for _, document := range split(bytes.TrimPrefix(text, []byte("\ufeff"))) {
+			document.validator, document.source = v, source
+			document.read()
+		}
 	}
 	if v.SecretName == "" {
 		return nil

@@ -43,10 +43,7 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 	ctx, end := untilInterrupted()
 	defer end(nil)
-	// A reader that has gone (make demo | head) is to end us as Ctrl-C does, not
-	// where we stand: the signal would leave folders behind.
-	signal.Ignore(syscall.SIGPIPE)
-	err := command(ctx, newView(stdout, end))
+	err := command(ctx, newView(stdout))
 	// client-go answers that the context was cancelled, and not why.
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -73,8 +70,9 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	parent, onTerminal := os.Getppid(), hasTerminal()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	// Further signals change nothing: stopping takes seconds, not for ever.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// Further signals change nothing: stopping takes seconds, not for ever. SIGPIPE is of a reader that has
+	// gone (make demo | head): by itself it would end us at once, and leave folders behind.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()

@@ -188,18 +188,25 @@ func TestListedOtherwise(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
+	cluster := func(value string) Query { return Query{Cluster: map[string]string{testrig.ClusterKey: value}} }
+	const typo = "cluster kubernetes.io/cluster=typo unknown: no MachineClass here and no server has this label"
 	for name, row := range map[string]struct {
 		query Query
 		// has and not are Machines and servers that are shown, and that are not.
 		has, not []string
-		counts   map[string]string
+		// named is how many servers the first Machine has or names.
+		named           int
+		counts, unknown string
 	}{
-		"a cluster without a class": {Query{Cluster: map[string]string{testrig.ClusterKey: "strangers"}},
-			[]string{"server stranger"}, []string{"server healthy", "machine healthy", "server bastion"},
-			map[string]string{testrig.ClusterKey + "=strangers": "0 0 1 1"}},
-		"all namespaces": {Query{AllNamespaces: true}, []string{"machine far", "machine healthy"}, nil, nil},
-		"one Machine": {Query{Machine: "healthy"},
-			[]string{"machine healthy", "server healthy", "server twin"}, []string{"server orphaned", "machine lost"}, nil},
+		"a cluster without a class": {cluster("strangers"), []string{"server stranger"},
+			[]string{"server healthy", "machine healthy", "server bastion"}, 0, "0 0 1 1", ""},
+		"a cluster that is misspelt": {cluster("typo"), nil, []string{"server healthy", "machine healthy"}, 0, "", typo},
+		"all namespaces": {Query{AllNamespaces: true},
+			[]string{"machine far", "machine healthy"}, nil, 0, "9 4 12 4", ""},
+		"one Machine": {Query{Machine: "healthy"}, []string{"machine healthy", "server healthy", "server twin"},
+			[]string{"server orphaned", "machine lost"}, 3, "1 1 2 0", ""},
+		"one whose server is another's":   {Query{Machine: "stolen"}, []string{"server stolen"}, nil, 1, "1 0 1 0", ""},
+		"one whose server is named alike": {Query{Machine: "renamed"}, []string{"server renamed"}, nil, 1, "1 1 1 0", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stock(t)
@@ -216,32 +223,14 @@ func TestQueries(t *testing.T) {
 					t.Errorf("has %s", not)
 				}
 			}
-			if diff := cmp.Diff(row.counts, lines(found)); row.counts != nil && diff != "" {
-				t.Errorf("counts (-want +got):\n%s", diff)
+			if row.named != 0 && len(found.Machines[0].Servers) != row.named {
+				t.Errorf("got %+v, want the %d servers that it names", found.Machines[0].Servers, row.named)
+			}
+			counts := slices.Collect(maps.Values(lines(found)))
+			if strings.Join(counts, "; ") != row.counts || strings.Join(found.Unknown, "; ") != row.unknown {
+				t.Errorf("counts %q, unknown %q", counts, found.Unknown)
 			}
 		})
-	}
-}
-
-// A misspelt cluster is not one without servers.
-func TestAClusterOfNobody(t *testing.T) {
-	r := stock(t)
-	r.MakeClusters()
-	found := Read(t.Context(), r.Access, Query{Cluster: map[string]string{testrig.ClusterKey: "typo"}})
-	want := []string{"cluster kubernetes.io/cluster=typo unknown: no MachineClass here and no server has this label"}
-	if len(found.Clusters) > 0 || !slices.Equal(found.Unknown, want) {
-		t.Errorf("got %+v, %q", found.Clusters, found.Unknown)
-	}
-}
-
-func TestServersOfAMachine(t *testing.T) {
-	r := stock(t)
-	r.MakeClusters()
-	for machine, number := range map[string]int{"healthy": 3, "stolen": 1, "renamed": 1} {
-		found := Read(t.Context(), r.Access, Query{Machine: machine}).Machines[0]
-		if len(found.Servers) != number {
-			t.Errorf("%s: got %+v, want the %d servers that it names", machine, found.Servers, number)
-		}
 	}
 }
 
@@ -472,61 +461,42 @@ func TestMachinesAreReadAfterTheServers(t *testing.T) {
 	}
 }
 
-func TestAnEmptyListIsReadAgain(t *testing.T) {
-	for name, row := range map[string]struct {
-		lists int
-		state string
-		notes string
-		ends  bool
-	}{
-		"the second shows the server":      {1, "ACTIVE", "", true},
-		"the second is empty, a GET knows": {2, "ACTIVE", "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := testrig.New(t)
-			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue))
-			r.MakeClusters()
-			clock := clocktesting.NewFakeClock(time.Now())
-			r.Access.Clock = clock
-			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: row.lists})
-			done := make(chan *Result)
-			go func() { done <- Read(t.Context(), r.Access, Query{}) }()
-			NewWithT(t).Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
-			clock.Step(emptyPause)
-			found := <-done
-			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.notes {
-				t.Errorf("got %+v", machine)
-			}
-			if (len(found.Unknown) == 0) != row.ends {
-				t.Errorf("unknown %q", found.Unknown)
-			}
-		})
+// A list without any server is read again. Of one that lacks a server, what a GET shows is believed.
+func TestListsThatLackServers(t *testing.T) {
+	empty := func(times int) iaasmock.Fault {
+		return iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: times}
 	}
-}
-
-// The list lacks a server: what a GET shows is believed, and the list is not.
-func TestAListThatLacksAServer(t *testing.T) {
+	cutOff := iaasmock.Fault{Operation: "ListServers", CutOffAt: 1}
+	const lacks = "the list lacks server "
 	for name, row := range map[string]struct {
-		status  int
-		state   string
-		note    string
-		unknown string
+		fault                iaasmock.Fault
+		status               int // of the GET; 0 without a fault
+		state, note, unknown string
 	}{
-		"a GET finds it":     {0, "ACTIVE", "", "the list lacks server "},
-		"a GET does not":     {http.StatusNotFound, "", "no server", ""},
-		"the GET is refused": {http.StatusForbidden, "unknown", "unknown", string(provider.ReasonNoPermission)},
+		"empty, the second is not":    {empty(1), 0, "ACTIVE", "", ""},
+		"empty twice, a GET finds it": {empty(2), 0, "ACTIVE", "", lacks},
+		"cut off, a GET finds it":     {cutOff, 0, "ACTIVE", "", lacks},
+		"cut off, a GET does not":     {cutOff, http.StatusNotFound, "", "no server", ""},
+		"cut off, a GET is refused":   {cutOff, http.StatusForbidden, "unknown", "unknown", "NoPermission"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := testrig.New(t)
+			r, clock := testrig.New(t), clocktesting.NewFakeClock(time.Now())
 			r.Server("other", own("other"))
 			id := r.Server("worker-1", own("worker-1"))
 			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", id), corev1.ConditionFalse))
 			r.MakeClusters()
-			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
+			r.Access.Clock = clock
+			r.Cloud.Inject(row.fault)
 			if row.status != 0 {
 				r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: row.status})
 			}
-			found := Read(t.Context(), r.Access, Query{})
+			done := make(chan *Result)
+			go func() { done <- Read(t.Context(), r.Access, Query{}) }()
+			if row.fault.EmptyList {
+				NewWithT(t).Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
+				clock.Step(emptyPause)
+			}
+			found := <-done
 			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.note {
 				t.Errorf("got %+v", machine)
 			}
@@ -567,14 +537,11 @@ func TestEachReasonHasOneRemedy(t *testing.T) {
 	if got := remedies()[silent]; got != want {
 		t.Errorf("%s: got %+v", silent, got)
 	}
+	const plain = "grant it these permissions (pkg/provider/apis/README.md); check that key and projectId belong together"
+	if got := remedies()[string(provider.ReasonNoPermission)].remedy; got != plain {
+		t.Errorf("got %q, want %q", got, plain)
+	}
 	if len(remedies()) != len(reasons)+1 {
 		t.Errorf("%d rows about %d reasons and silence", len(remedies()), len(reasons))
-	}
-}
-
-func TestRemediesArePlainText(t *testing.T) {
-	const want = "grant it these permissions (pkg/provider/apis/README.md); check that key and projectId belong together"
-	if got := remedies()[string(provider.ReasonNoPermission)].remedy; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -364,9 +364,6 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	k.checkArchitecture(image)
 }
 
-// kubernetesNames has Kubernetes' names of the API's architectures, where they differ.
-var kubernetesNames = map[string]string{"x86": autoscalersArchitecture}
-
 // autoscalersArchitecture is what cluster-autoscaler takes where the nodeTemplate has none.
 const autoscalersArchitecture = "amd64"
 
@@ -378,8 +375,8 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	if template == nil || want == "" {
 		return
 	}
-	if name, ok := kubernetesNames[want]; ok {
-		want = name
+	if want == "x86" { // the API's name
+		want = autoscalersArchitecture
 	}
 	const path = "nodeTemplate.architecture"
 	if template.Architecture != nil && *template.Architecture != "" {

@@ -271,32 +271,31 @@ func belowTable(found *list.Result, servers, allNamespaces bool) string {
 		line("%s", unknown)
 	}
 	for _, cluster := range found.Clusters {
-		line("%s", clusterLine(cluster))
+		line("%s", clusterLine(found, cluster))
 	}
 	return text.String()
 }
 
 // clusterLine counts what belongs to a cluster label.
-func clusterLine(cluster *list.Cluster) string {
-	count := func(n *int, what, plural string) string {
-		switch {
-		case n == nil:
-			return plural + " unknown"
-		case *n == 1:
-			return "1 " + what
-		default:
-			return fmt.Sprintf("%d %s", *n, plural)
+func clusterLine(found *list.Result, cluster *list.Cluster) string {
+	parts := []string{"Machines unknown", "ready unknown", "servers unknown"}
+	if found.MachinesRead {
+		parts[0], parts[1] = report.Count(cluster.Machines, "Machine"), fmt.Sprintf("%d ready", cluster.Ready)
+		if cluster.Stale {
+			parts[1] = fmt.Sprintf("%d were ready", cluster.Ready)
 		}
 	}
-	ready := "ready"
-	if cluster.Stale && cluster.Ready != nil {
-		ready = "were ready"
+	if found.ServersRead {
+		parts[2] = report.Count(cluster.Servers, "server")
 	}
-	parts := []string{count(cluster.Machines, "Machine", "Machines"), count(cluster.Ready, ready, ready), count(cluster.Servers, "server", "servers")}
 	if cluster.Label == "" {
 		return "no cluster label: " + strings.Join(parts, ", ")
 	}
-	return report.OneLine(cluster.Label) + ": " + strings.Join(append(parts, count(cluster.Orphans, "orphan", "orphans")), ", ")
+	orphans := "orphans unknown"
+	if found.OrphansRead {
+		orphans = report.Count(cluster.Orphans, "orphan")
+	}
+	return report.OneLine(cluster.Label) + ": " + strings.Join(append(parts, orphans), ", ")
 }
 
 // detail is a note that some Machines or servers share.

@@ -93,8 +93,9 @@ type Result struct {
 	Machines []*Machine
 	// Servers are sorted by cluster, Machine and age.
 	Servers []*Server
-	// Clusters count what is shown, sorted by their label.
-	Clusters []*Cluster
+	// Clusters count what is shown, sorted by their label. The others say which numbers are known.
+	Clusters                               []*Cluster
+	MachinesRead, ServersRead, OrphansRead bool
 	// Read says how many servers were read, by place: "project x in eu01".
 	Read map[string]int
 	// NotChecked counts the managed servers of clusters that nothing here names, by their label.
@@ -105,13 +106,13 @@ type Result struct {
 	Unknown []string
 }
 
-// Cluster counts what belongs to a cluster label. A number that is not known is nil.
+// Cluster counts what belongs to a cluster label.
 type Cluster struct {
 	// Label is key=value; "" is of classes without one.
 	Label string
 	// Stale says that Ready is old.
 	Stale                             bool
-	Machines, Ready, Servers, Orphans *int
+	Machines, Ready, Servers, Orphans int
 }
 
 // Readiness is what the manager last said of a Machine's Node.

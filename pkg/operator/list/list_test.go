@@ -63,8 +63,14 @@ func say(found *Result) map[string]string {
 func lines(found *Result) map[string]string {
 	all := map[string]string{}
 	for _, c := range found.Clusters {
-		number := func(n *int) int { return ptr.Deref(n, -1) }
-		all[c.Label] = fmt.Sprintf("%d %d %d %d", number(c.Machines), number(c.Ready), number(c.Servers), number(c.Orphans))
+		number := func(n int, isKnown bool) int {
+			if !isKnown {
+				return -1
+			}
+			return n
+		}
+		all[c.Label] = fmt.Sprintf("%d %d %d %d", number(c.Machines, found.MachinesRead), number(c.Ready, found.MachinesRead),
+			number(c.Servers, found.ServersRead), number(c.Orphans, found.OrphansRead))
 	}
 	return all
 }

@@ -23,7 +23,8 @@ import (
 
 // result is what the query is about.
 func (s *observation) result() *Result {
-	found := &Result{Time: s.now, Read: map[string]int{}, NotChecked: map[string]int{}, Stale: s.staleTexts()}
+	found := &Result{Time: s.now, Read: map[string]int{}, NotChecked: map[string]int{}, Stale: s.staleTexts(),
+		MachinesRead: s.machinesRead, ServersRead: s.serversRead(), OrphansRead: s.serversRead() && s.allMachinesRead}
 	servers := map[*serverView]*Server{}
 	for _, view := range s.serverViews {
 		switch {
@@ -192,43 +193,24 @@ func (s *observation) serversRead() bool {
 	return len(s.places) > 0 && !slices.ContainsFunc(s.places, unread)
 }
 
-// newCluster returns the counts of a cluster. A number that is not known is nil.
-func (s *observation) newCluster(label string) *Cluster {
-	count := &Cluster{Label: label}
-	if s.machinesRead {
-		count.Machines, count.Ready = new(int), new(int)
-	}
-	if !s.serversRead() {
-		return count
-	}
-	count.Servers = new(int)
-	if s.allMachinesRead && label != "" {
-		count.Orphans = new(int)
-	}
-	return count
-}
-
 // count counts what is shown by cluster.
 func (s *observation) count(found *Result) []*Cluster {
 	counts := map[string]*Cluster{}
 	of := func(label string) *Cluster {
 		if counts[label] == nil {
-			counts[label] = s.newCluster(label)
+			counts[label] = &Cluster{Label: label}
 		}
 		return counts[label]
-	}
-	add := func(number *int, counts bool) {
-		if number != nil && counts {
-			*number++
-		}
 	}
 	for _, labels := range s.clusters {
 		of(account.ClusterText(labels))
 	}
 	for _, machine := range found.Machines {
 		count := of(machine.Cluster)
-		add(count.Machines, true)
-		add(count.Ready, machine.Ready == Ready || machine.Ready == WasReady)
+		count.Machines++
+		if machine.Ready == Ready || machine.Ready == WasReady {
+			count.Ready++
+		}
 		count.Stale = count.Stale || s.staleSince(machine.Namespace) != 0
 	}
 	for _, server := range found.Servers {
@@ -236,8 +218,10 @@ func (s *observation) count(found *Result) []*Cluster {
 			continue // another cluster's, shown because a Machine names it
 		}
 		count := of(server.Cluster)
-		add(count.Servers, true)
-		add(count.Orphans, server.IsOrphan())
+		count.Servers++
+		if server.IsOrphan() {
+			count.Orphans++
+		}
 	}
 	if len(counts) == 0 {
 		of("")

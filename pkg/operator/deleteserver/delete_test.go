@@ -28,6 +28,9 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		stays = "a DELETE may have been accepted, and no other was sent: "
 	)
 	relabel := func(r *rig) { r.label(testrig.ClusterKey, "x") }
+	rename := func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }
+	tag := func(r *rig) { r.metadata("a", "b") }
+	hide := func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) }
 	failing := func(status int) *iaasmock.Fault {
 		return &iaasmock.Fault{Operation: deleteOperation, Count: 1, Status: status, Delay: 6 * time.Second}
 	}
@@ -44,17 +47,9 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"a Machine appears":           {(*rig).appear, nil, refused, names, 0},
 		"a Ready Node appears":        {(*rig).join, nil, refused, "and Ready", 0},
 		"its cluster's label changes": {relabel, nil, refused, "its label kubernetes.io/cluster is", 0},
-		"its name changes": {
-			func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) },
-			nil,
-			refused,
-			"it has changed",
-			0,
-		},
-		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, nil, refused, "it has changed", 0},
-		"it cannot be read": {func(r *rig) {
-			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502})
-		}, nil, refused, "it could not be read once more", 0},
+		"its name changes":            {rename, nil, refused, "it has changed", 0},
+		"its metadata changes":        {tag, nil, refused, "it has changed", 0},
+		"it cannot be read":           {hide, nil, refused, "it could not be read once more", 0},
 		"it is not shown for a moment, and a Machine appears": {func(r *rig) {
 			r.appear()
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404, Duration: 10 * time.Second})
@@ -97,57 +92,42 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		fault.Operation = deleteOperation
 		return []iaasmock.Fault{fault}
 	}
+	hangs := iaasmock.Fault{Operation: deleteOperation, NeverGone: true}
 	hidden := iaasmock.Fault{Operation: getOperation, Status: 404, After: 5 * time.Minute}
 	lists := func(fault iaasmock.Fault) []iaasmock.Fault {
 		fault.Operation = "ListServers"
 		return []iaasmock.Fault{fault}
 	}
-	absent := iaasmock.Fault{
-		Operation: getOperation, Status: 404, After: time.Second, Duration: 10 * time.Second,
+	absent := iaasmock.Fault{Operation: getOperation, Status: 404, After: time.Second, Duration: 10 * time.Second}
+	empty := func(after, duration time.Duration) iaasmock.Fault {
+		return iaasmock.Fault{EmptyProject: true, After: after, Duration: duration}
 	}
-	hangsAndIsEmpty := func(after time.Duration) []iaasmock.Fault {
-		empty := iaasmock.Fault{EmptyProject: true, After: after, Duration: 11 * time.Second}
-		return append(deletes(iaasmock.Fault{NeverGone: true}), empty)
-	}
+	const nothingProved = "a read does not show it, which proves nothing"
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a DELETE is answered 404 by chance": {deletes(iaasmock.Fault{Status: 404, Count: 1}), gone, ""},
-		"a DELETE does nothing":              {deletes(iaasmock.Fault{Status: 204, Count: 1}), gone, ""},
-		"the answer to a DELETE is lost":     {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
-		"DELETEs fail for a moment":          {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
-		"no DELETE does anything":            {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 404":       {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 503":       {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 403":       {deletes(iaasmock.Fault{Status: 403}), stillThere, "ACTIVE: NoPermission"},
-		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
-		"it hangs in DELETING":               {deletes(iaasmock.Fault{NeverGone: true}), stillThere, "it is DELETING: "},
-		"it hangs, and then is hidden": {
-			append(deletes(iaasmock.Fault{NeverGone: true}), hidden),
-			unknown,
-			"a read does not show it, which proves nothing",
-		},
+		"a DELETE is answered 404 by chance":  {deletes(iaasmock.Fault{Status: 404, Count: 1}), gone, ""},
+		"a DELETE does nothing":               {deletes(iaasmock.Fault{Status: 204, Count: 1}), gone, ""},
+		"the answer to a DELETE is lost":      {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
+		"DELETEs fail for a moment":           {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
+		"no DELETE does anything":             {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, "ACTIVE: NoPermission"},
+		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
+		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, "it is DELETING: "},
+		"it hangs, and then is hidden":        {[]iaasmock.Fault{hangs, hidden}, unknown, nothingProved},
 		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
-		"the project is empty for a moment": {
-			[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}},
-			gone,
-			"",
-		},
-		"the project is empty for a minute": {
-			[]iaasmock.Fault{{EmptyProject: true, Duration: time.Minute}},
-			unknown,
-			"no DELETE was sent",
-		},
+		"the project is empty for a moment":   {[]iaasmock.Fault{empty(time.Second, 10*time.Second)}, gone, ""},
+		"the project is empty for a minute":   {[]iaasmock.Fault{empty(0, time.Minute)}, unknown, "no DELETE was sent"},
 		"it hangs, and the project is empty for a moment": {
-			hangsAndIsEmpty(19 * time.Second),
-			stillThere,
-			"it is DELETING: ",
-		},
-		"it hangs, and the project is empty later": {hangsAndIsEmpty(90 * time.Second), stillThere, "it is DELETING: "},
-		"lists are empty":                          {lists(iaasmock.Fault{EmptyList: true}), gone, ""},
-		"lists are old":                            {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
+			[]iaasmock.Fault{hangs, empty(19*time.Second, 11*time.Second)}, stillThere, "it is DELETING: "},
+		"it hangs, and the project is empty later": {
+			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere, "it is DELETING: "},
+		"lists are empty": {lists(iaasmock.Fault{EmptyList: true}), gone, ""},
+		"lists are old":   {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

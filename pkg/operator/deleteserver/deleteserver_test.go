@@ -245,63 +245,43 @@ var createdAt = regexp.MustCompile(`"createdAt":"[^"]*",`)
 // TestRefuses has the rows of the page's table: what is refused, and why.
 func TestRefuses(t *testing.T) {
 	young := func(r *rig) { r.options.OlderThan = 3 * hour }
+	label := func(key string, value any) func(*rig) { return func(r *rig) { r.label(key, value) } }
+	const tag = "kubernetes.io-cluster-shoot"
 	for name, row := range map[string]struct {
 		prepare func(*rig)
 		says    string
 	}{
-		"a Machine names it by ID": {
-			func(r *rig) { r.addMachine("other", r.ids[lost]) },
-			"kubectl -n shoot--demo delete machine other",
-		},
+		"a Machine names it by ID": {func(r *rig) { r.addMachine("other", r.ids[lost]) },
+			"kubectl -n shoot--demo delete machine other"},
 		"a Machine has its name": {func(r *rig) { r.addMachine(lost, "") }, "Machine shoot--demo/lost-1 names it"},
-		"a Machine in another namespace": {
-			func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) },
-			"Machine elsewhere/other names it",
-		},
-		"it is a Machine's second": {
-			func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
-			"second server of Machine shoot--demo/lost-1",
-		},
-		"it lacks the machine label":    {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
-		"it carries no cluster's label": {func(r *rig) { r.label(testrig.ClusterKey, nil) }, "carries no cluster's label"},
-		"it is another cluster's": {
-			func(r *rig) { r.label(testrig.ClusterKey, "x") },
-			"its label is kubernetes.io/cluster=x",
-		},
-		"its machine label was edited": {
-			func(r *rig) { r.label(provider.StackitMachineLabel, "lost-9") },
-			"its name is not lost-9",
-		},
-		"it has OpenStack's tag": {
-			func(r *rig) { r.label("kubernetes.io-cluster-shoot", "1") },
-			"OpenStack's tag kubernetes.io-cluster-shoot",
-		},
-		"OpenStack's tag in metadata": {
-			func(r *rig) { r.metadata("kubernetes.io-cluster-shoot", "1") },
-			"OpenStack's tag kubernetes.io-cluster-shoot",
-		},
-		"it is young":              {young, "it is 2h0m0s old"},
-		"it is young and in ERROR": {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
-		"it is young and going":    {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
+		"a Machine in another namespace": {func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) },
+			"Machine elsewhere/other names it"},
+		"it is a Machine's second": {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
+			"second server of Machine shoot--demo/lost-1"},
+		"it lacks the machine label":    {label(provider.StackitMachineLabel, ""), "may be anybody's"},
+		"it carries no cluster's label": {label(testrig.ClusterKey, nil), "carries no cluster's label"},
+		"it is another cluster's":       {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
+		"its machine label was edited":  {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
+		"it has OpenStack's tag":        {label(tag, "1"), "OpenStack's tag " + tag},
+		"OpenStack's tag in metadata":   {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
+		"it is young":                   {young, "it is 2h0m0s old"},
+		"it is young and in ERROR":      {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
+		"it is young and going":         {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
 		"it is young, and our clock ahead": {func(r *rig) {
 			young(r)
 			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(24 * hour))
 		}, "it is 2h0m0s old"},
 		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "no Date"},
 		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "no creation time"},
-		"a Ready Node has its ID": {
-			func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) },
-			"Node n of the target cluster is this server, and Ready",
-		},
+		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) },
+			"Node n of the target cluster is this server, and Ready"},
 		"a Ready Node has its name": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
 		"a Ready Node has its UUID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
 		"its Node was Ready lately": {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, lately},
 		"its Node vanished lately":  {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, lately},
 		"its Node joined lately":    {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) }, lately},
 		"nobody knows since when": {
-			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) },
-			lately,
-		},
+			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) }, lately},
 		"two Nodes, the second Ready": {func(r *rig) {
 			r.node(corev1.ConditionFalse, 9*hour, func(n *corev1.Node) { n.Name = "a"; r.hasID(n) })
 			r.node(corev1.ConditionTrue, 9*hour, r.hasUUID)
@@ -372,11 +352,8 @@ func TestNotFound(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"answered 404": {
-			iaasmock.Fault{Operation: getOperation, Status: 404},
-			notFound,
-			"not found in project " + iaasmock.DefaultProjectID + " in eu01",
-		},
+		"answered 404": {iaasmock.Fault{Operation: getOperation, Status: 404},
+			notFound, "not found in project " + iaasmock.DefaultProjectID + " in eu01"},
 		"empty project": {iaasmock.Fault{EmptyProject: true}, notFound, "not found in project "},
 		"out of order":  {iaasmock.Fault{Operation: getOperation, Status: 500}, unknown, "reading a server"},
 		"not allowed":   {iaasmock.Fault{Operation: getOperation, Status: 403}, unknown, "NoPermission"},

@@ -5,8 +5,6 @@ package main
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -15,11 +13,7 @@ import (
 
 // From a key to a verdict: what is printed where, and how it ends.
 func TestDoctorJourney(t *testing.T) {
-	cloud, env := startMock(t)
-	key := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(key, keyOf(t, cloud), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cloud, env, key := startProject(t)
 	run := func(args ...string) outcome {
 		account := []string{"doctor", "--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion, "--service-account-key-path", key}
 		return invocation{args: append(account, args...), env: env}.run(t)

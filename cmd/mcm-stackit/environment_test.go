@@ -52,8 +52,8 @@ func kubeconfigs(t *testing.T) (broken, whole string) {
 
 func TestBrokenKubeconfig(t *testing.T) {
 	t.Parallel()
-	cloud, env := startProject(t)
-	text := manifests(t, cloud)
+	_, env, _ := startProject(t)
+	text := manifests(t)
 	broken, whole := kubeconfigs(t)
 	for state, flags := range map[string][]string{
 		"cannot be parsed": {"--kubeconfig", broken}, "cannot be parsed, with -n": {"--kubeconfig", broken, "-n", "default"},
@@ -88,8 +88,7 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 }
 
 func TestMalformedEndpoint(t *testing.T) {
-	cloud, _ := startMock(t)
-	text := manifests(t, cloud)
+	text := manifests(t)
 	const says = "STACKIT_API_ENDPOINT must be an http or https URL"
 	env := []string{"STACKIT_API_ENDPOINT=nowhere"}
 	for name, row := range map[string]environmentRow{
@@ -109,9 +108,8 @@ func TestMalformedEndpoint(t *testing.T) {
 
 // The variables may be set for other tools.
 func TestCredentialsWithoutASecret(t *testing.T) {
-	cloud, env := startProject(t)
-	path := env[len(env)-1][len(envKeyPath)+1:]
-	text := manifests(t, cloud)
+	_, env, path := startProject(t)
+	text := manifests(t)
 	missing := append(slices.Clone(env), envKeyPath+"=/nowhere/key.json")
 	for name, row := range map[string]struct {
 		env []string
@@ -138,8 +136,8 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 }
 
 func TestStandardOutputThatCannotBeWritten(t *testing.T) {
-	cloud, env := startProject(t)
-	text := manifests(t, cloud)
+	_, env, _ := startProject(t)
+	text := manifests(t)
 	for name, args := range map[string][]string{
 		"version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"},

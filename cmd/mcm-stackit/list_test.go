@@ -24,18 +24,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// startProject starts a mock, and returns the environment that reaches its default project.
-func startProject(t *testing.T) (*iaasmock.Cloud, []string) {
-	t.Helper()
-	cloud, env := startMock(t)
-	path := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, keyOf(t, cloud), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return cloud, append(env,
-		envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path)
-}
-
 // startServers starts a mock that asks for no token and has a Machine's server and another one, and returns
 // their IDs and the environment that reaches it.
 func startServers(t *testing.T) (worker, bastion string, env []string) {
@@ -131,7 +119,7 @@ func TestWithoutAnything(t *testing.T) {
 // Whatever hangs ends with --request-timeout.
 func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
-	cloud, env := startProject(t)
+	cloud, env, _ := startProject(t)
 	cloud.Inject(iaasmock.Fault{Delay: 2 * time.Minute})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // which nobody answers
 	if err != nil {

@@ -45,19 +45,6 @@ var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
 	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
 })
 
-// keyOf returns a key that the cloud accepts.
-func keyOf(t *testing.T, cloud *iaasmock.Cloud) []byte {
-	t.Helper()
-	key, err := serviceAccountKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
 // outcome is what a run of the command left behind.
 type outcome struct {
 	code           int
@@ -112,9 +99,30 @@ func (i invocation) run(t *testing.T) outcome {
 func startMock(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []string) {
 	t.Helper()
 	cloud := iaasmock.New(options...)
+	key, err := serviceAccountKey()
+	if err == nil {
+		err = cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
 	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/token"}
+}
+
+// startProject starts a mock, and returns the environment that reaches its default project, and the file of
+// the key that it names.
+func startProject(t *testing.T) (cloud *iaasmock.Cloud, env []string, path string) {
+	t.Helper()
+	cloud, env = startMock(t)
+	key, _ := serviceAccountKey()
+	path = filepath.Join(t.TempDir(), "key.json")
+	if err := os.WriteFile(path, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cloud, append(env,
+		envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path), path
 }
 
 // expectGolden compares text with the file of the name in testdata.

@@ -36,7 +36,7 @@ const (
 func main() { os.Exit(run()) }
 
 func run() int {
-	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
+	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	return o.execute(context.Background(), os.Args)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,8 +43,7 @@ const defaultRequestTimeout = "10s"
 type options struct {
 	streams genericiooptions.IOStreams
 	// out is streams.Out.
-	out    *output
-	lookup func(string) (string, bool)
+	out *output
 
 	// program is what the command was called by: printed commands begin with it.
 	program string
@@ -65,14 +65,14 @@ type options struct {
 	requestTimeout time.Duration
 }
 
-func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string, bool)) *options {
+func newOptions(streams genericiooptions.IOStreams) *options {
 	control := genericclioptions.NewConfigFlags(false)
 	// Nothing is written to disk; and --cluster is about the label of servers.
 	control.CacheDir, control.ClusterName = nil, nil
 	*control.Timeout = defaultRequestTimeout
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	return &options{streams: streams, out: out, lookup: lookup, program: programName, control: control,
+	return &options{streams: streams, out: out, program: programName, control: control,
 		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
 }
 
@@ -117,7 +117,7 @@ func (o *options) say(format string, args ...any) {
 
 // complete checks the flags, and reads the environment.
 func (o *options) complete() error {
-	o.config, o.configError = spi.ConfigFromEnvironment(o.lookup)
+	o.config, o.configError = spi.ConfigFromEnvironment(os.LookupEnv)
 	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
@@ -148,7 +148,7 @@ func (o *options) direct() *account.Direct {
 		origin := "--" + flag
 		if given == "" {
 			origin = "$" + variable
-			given, _ = o.lookup(variable)
+			given = os.Getenv(variable)
 		}
 		origins = append(origins, origin)
 		return given

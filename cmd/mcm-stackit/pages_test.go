@@ -42,7 +42,7 @@ func TestCommandsOfPagesExist(t *testing.T) {
 		}
 		texts[page] = string(text)
 	}
-	newRoot := newOptions(genericiooptions.IOStreams{}, func(string) (string, bool) { return "", false }).newRootCommand
+	newRoot := newOptions(genericiooptions.IOStreams{}).newRootCommand
 	addExamples(newRoot(), texts)
 	found := 0
 	for page, text := range texts {
@@ -80,7 +80,7 @@ func TestCommandsOfPagesExist(t *testing.T) {
 }
 
 func TestFlagsAreCurrent(t *testing.T) {
-	root := newOptions(genericiooptions.IOStreams{}, func(string) (string, bool) { return "", false }).newRootCommand()
+	root := newOptions(genericiooptions.IOStreams{}).newRootCommand()
 	var page strings.Builder
 	fmt.Fprintf(&page, "## Of every command\n\n%s\n", reference.Flags(root.PersistentFlags()))
 	var write func(*cobra.Command)

@@ -50,8 +50,6 @@ type accountCheck struct {
 // answer is what became of a read of the API.
 type answer struct {
 	err error
-	// status is that of the API's answer; 0 without one.
-	status int
 	// date is the clock of who answered, the zero time without an answer; the read lasted
 	// from start to end.
 	date, start, end time.Time
@@ -64,7 +62,7 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 		got.start = p.Clock.Now()
 		return struct{}{}, read.call(p, ctx)
 	})
-	got.err, got.status, got.date, got.end = err, account.Status(err), date, p.Clock.Now()
+	got.err, got.date, got.end = err, date, p.Clock.Now()
 	var token *spi.TokenError
 	if errors.As(err, &token) {
 		got.date = token.Date
@@ -210,7 +208,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &failure):
 		p.unknown(subject, fmt.Sprintf("none from %s: %v", endpoint, failure),
 			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
-	case p.first.status == http.StatusUnauthorized:
+	case account.Status(p.first.err) == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
 			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
 	case errors.As(err, &unanswered), errors.Is(err, context.DeadlineExceeded):
@@ -304,7 +302,7 @@ func (p *accountCheck) anyNetwork() string {
 func (p *accountCheck) checkReads(ctx context.Context) {
 	var token *spi.TokenError
 	var unusable *spi.CredentialsError
-	isRefused := p.first.status == http.StatusUnauthorized && !p.Sessions.Config.NoAuth
+	isRefused := account.Status(p.first.err) == http.StatusUnauthorized && !p.Sessions.Config.NoAuth
 	if isRefused || errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) {
 		p.notTried("reads of the API: there is no token for them")
 		return
@@ -333,10 +331,10 @@ func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 	switch {
 	case got.err == nil, read.of != nil && provider.IsNotFound(got.err):
 		p.fine(subjectReads, read.what+": allowed")
-	case got.status == http.StatusForbidden:
+	case account.Status(got.err) == http.StatusForbidden:
 		p.wrong(subjectReads, read.what+": not allowed (status 403): the driver needs it",
 			fmt.Sprintf("give the service account the permission %s in project %s, or correct projectId in the Secret", read.permission, p.Session.ProjectID))
-	case got.status == http.StatusNotFound:
+	case account.Status(got.err) == http.StatusNotFound:
 		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err), "correct projectId and region in the Secret or the class")
 	default:
 		_, text := provider.Classify(got.err)

@@ -89,7 +89,7 @@ func BenchmarkMachine(b *testing.B) {
 						if _, err := r.status(m); err != nil {
 							t.Fatal(err)
 						}
-						r.mustDelete(r.deleted(m))
+						r.mustRemove(m)
 					}
 					calls = r.calls() / lives
 				})
@@ -98,70 +98,6 @@ func BenchmarkMachine(b *testing.B) {
 			wantAtMost(b, calls, "calls/machine", 23)
 		})
 	}
-}
-
-// BenchmarkLoneServer is what it costs to wait for a server, by how long it boots.
-func BenchmarkLoneServer(b *testing.B) {
-	for boot, atMost := range map[time.Duration]float64{12 * time.Second: 12, time.Minute: 30, 3 * time.Minute: 45} {
-		b.Run(boot.String(), func(b *testing.B) {
-			silent(b)
-			var reads, over float64
-			for b.Loop() {
-				inVirtualTime(b, func(t *testing.T) {
-					r := newRig(t, iaasmock.WithBootDuration(boot))
-					start := time.Now()
-					r.mustCreate(machine("m1"))
-					over = (time.Since(start) - boot).Seconds()
-					reads = float64(r.readsWhileBooting(r.onlyServer()))
-				})
-			}
-			wantAtMost(b, reads, "reads/boot", atMost)
-			b.ReportMetric(over, "s-over-boot")
-		})
-	}
-}
-
-// BenchmarkManyMachines is 200 machines that 50 workers bring up and down. Servers boot
-// for 12 to 15 s.
-func BenchmarkManyMachines(b *testing.B) {
-	for name, row := range map[string]struct {
-		addresses []any
-		atMost    float64
-	}{
-		"allowedAddresses": {[]any{"100.64.0.0/12"}, 3.3},
-		"plain":            {nil, 2.2},
-	} {
-		b.Run(name, func(b *testing.B) {
-			silent(b)
-			var up, down figures
-			for b.Loop() {
-				inVirtualTime(b, func(t *testing.T) {
-					up, down = newFleet(t, 200, 50).upAndDown(row.addresses)
-				})
-			}
-			wantAtMost(b, up.calls, "calls/create", row.atMost)
-			wantAtMost(b, down.calls, "calls/delete", 1.4)
-			wantAtMost(b, up.median.Seconds(), "s-over-boot-p50", 1.2)
-			wantAtMost(b, up.p99.Seconds(), "s-over-boot-p99", 2.5)
-			wantAtMost(b, float64(max(up.peak, down.peak)), "reads/s-peak", 10)
-			b.ReportMetric(up.took.Seconds(), "s-to-create")
-		})
-	}
-}
-
-// BenchmarkDeleteMany is how long 50 workers take to delete 200 machines. A server is
-// gone after 8 s, so that it takes 32 s at least.
-func BenchmarkDeleteMany(b *testing.B) {
-	silent(b)
-	var took time.Duration
-	for b.Loop() {
-		inVirtualTime(b, func(t *testing.T) {
-			c := newFleetToDelete(t)
-			c.keepOther()
-			took = c.timeToDelete()
-		})
-	}
-	wantAtMost(b, took.Seconds(), "s-to-delete", 42)
 }
 
 // BenchmarkListMachines is what an orphan run costs in a large cluster. It passes in

@@ -213,7 +213,7 @@ func TestValidationKnowsTheAPIsRules(t *testing.T) {
 			if len(r.cloud.Calls()) == 0 {
 				refused++
 			}
-			if err := r.delete(r.deleted(m)); err != nil && len(r.cloud.Servers()) > 0 {
+			if err := r.remove(m); err != nil && len(r.cloud.Servers()) > 0 {
 				t.Fatalf("DeleteMachine: %v", err)
 			}
 		}

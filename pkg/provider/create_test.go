@@ -4,16 +4,13 @@
 package provider_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -71,21 +68,6 @@ func TestCreateMachineAgainAdoptsItsServer(t *testing.T) {
 			r.onlyServer()
 		})
 	}
-}
-
-func TestCreateMachineKeepsOneOfSeveralServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for range 3 {
-			r.makeServer("m1", nil)
-		}
-		broken := r.makeServer("m1", nil)
-		r.setStatus(broken, iaasmock.StatusError, "broken")
-		response := r.mustCreate(machine("m1"))
-		if kept := r.onlyServer(); response.ProviderID != providerIDOf(kept.ID) || kept.ID == broken {
-			t.Errorf("kept %s, answered %s", kept.ID, response.ProviderID)
-		}
-	})
 }
 
 func TestCreateMachineWhoseServerFails(t *testing.T) {
@@ -319,20 +301,6 @@ func TestCreateMachineRetriesDeletionsThatAreStuck(t *testing.T) {
 	}
 }
 
-// A deletion that is stuck is asked for again while somebody waits for it.
-func TestAStuckDeletionIsAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, NeverGone: true})
-		start := time.Now()
-		r.mustDelete(r.deleted(machine("m1")))
-		r.wantNothingLeft()
-		wantWithin(t, start, 5*time.Minute)
-		r.wantCalls("DeleteServer", 3)
-	})
-}
-
 // The DELETE of a second server, or of one whose deletion is stuck, gets no answer.
 func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
 	for name, prepare := range map[string]func(r *rig){
@@ -387,54 +355,6 @@ func TestCreateMachineAfterAFailedServerMakesOne(t *testing.T) {
 			<-time.After(deleteDuration)
 			if waited := r.onlyServer().CreatedAt.Sub(start); waited > provider.DefaultSettle {
 				t.Errorf("the server was asked for after %s, want at most %s", waited, provider.DefaultSettle)
-			}
-		})
-	}
-}
-
-// With one call in five answered 503 all machines come up.
-func TestCreateMachineBridgesAnUnreliableAPI(t *testing.T) {
-	seeds := []uint64{1, 2, 3}
-	if testing.Short() {
-		seeds = seeds[:1]
-	}
-	for _, seed := range seeds {
-		bubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := newFleet(t, 40, 40, iaasmock.WithSeed(seed))
-			var mu sync.Mutex
-			refused := map[string]int{}
-			network := c.transport
-			c.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
-				var order struct{ Name string }
-				if request.Method == http.MethodPost && request.GetBody != nil {
-					body, _ := request.GetBody()
-					_ = json.NewDecoder(body).Decode(&order)
-				}
-				response, err := network.RoundTrip(request)
-				if err == nil && order.Name != "" && response.StatusCode == http.StatusServiceUnavailable {
-					mu.Lock()
-					refused[order.Name]++
-					mu.Unlock()
-				}
-				return response, err
-			})
-			c.restart()
-			c.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Probability: 0.2, Status: http.StatusServiceUnavailable})
-			c.each(func(m *v1alpha1.Machine) {
-				_, err := c.createAsManager(m)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					t.Errorf("%s: %v, after %d requests were answered 503", m.Name, err, refused[m.Name])
-				}
-			})
-			if len(refused) < 4 {
-				t.Errorf("the requests of %d machines were answered 503: too few to show something", len(refused))
-			}
-			for name, servers := range c.serversByName() {
-				if servers > 1 {
-					t.Errorf("%s has %d servers", name, servers)
-				}
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func TestDeleteMachineInEveryState(t *testing.T) {
 			r := newRig(t)
 			id := r.makeServer("m1", nil)
 			r.setStatus(id, state, "")
-			r.mustDelete(r.deleted(machine("m1")))
+			r.mustRemove(machine("m1"))
 			r.wantNothingLeft()
 		})
 	}
@@ -109,20 +109,6 @@ func TestDeleteMachineThatFailsIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Deletions may take a while to show, also those of servers in ERROR.
-func TestDeleteMachineWhoseServerKeepsItsStateForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.makeServer("m1", nil)
-		r.setStatus(id, iaasmock.StatusError, "broken")
-		body := fmt.Sprintf(`{"id":%q,"name":"m1","machineType":"t1.1","status":"ERROR","labels":{%q:"m1",%q:"class-a",%q:"shoot-a"}}`,
-			id, provider.StackitMachineLabel, provider.StackitMachineClassLabel, clusterLabel)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 8, Status: http.StatusOK, Body: body})
-		r.mustDelete(r.deleted(machine("m1")))
-		r.wantNothingLeft()
-	})
-}
-
 // The manager's cache still has the Machine, and a list is from before its server went.
 func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +116,7 @@ func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
 		for range 2 {
-			r.mustDelete(r.deleted(machine("m1")))
+			r.mustRemove(machine("m1"))
 			r.wantNothingLeft()
 			<-time.After(20 * time.Second)
 		}
@@ -183,7 +169,7 @@ func TestDeleteMachineOfWhatWasNeverAskedForIsImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithListLag(25*time.Second))
 		start := time.Now()
-		r.mustDelete(r.deleted(machine("m1")))
+		r.mustRemove(machine("m1"))
 		wantWithin(t, start, time.Second)
 	})
 }
@@ -289,7 +275,7 @@ func TestADeletionThatHangsKeepsNoOther(t *testing.T) {
 		<-time.After(time.Minute)
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: first, Count: 2, NeverGone: true})
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: second, Count: 1, FinalStatus: iaasmock.StatusError})
-		done := start(func() error { return r.delete(r.deleted(m)) })
+		done := start(func() error { return r.remove(m) })
 		<-time.After(time.Minute)
 		r.wantOnly(first)
 		if err := <-done; err != nil {

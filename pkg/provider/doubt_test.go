@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -62,20 +61,6 @@ func TestAnOrphanThatCannotBeReadIsNoSuccess(t *testing.T) {
 	}
 }
 
-// The manager comes back for the Machine whose server shows no labels: the class waits an hour, not for ever.
-func TestAClassWaitsAnHourForLabels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
-		m := machine("m1")
-		for range 25 {
-			wantReason(t, r.createErr(m), provider.ReasonLabelsMissing)
-			<-time.After(3 * time.Minute)
-		}
-		r.mustCreate(machine("m2"))
-	})
-}
-
 // Two Machines whose servers show no labels are asked for again and again: the class's hour is that of the later one.
 func TestAClassWaitsAnHourForTheLabelsOfTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +74,7 @@ func TestAClassWaitsAnHourForTheLabelsOfTwoServers(t *testing.T) {
 			for range 21 {
 				<-time.After(3 * time.Minute)
 				for _, m := range asked {
-					wantReason(t, r.delete(r.deleted(m)), provider.ReasonLabelsMissing)
+					wantReason(t, r.remove(m), provider.ReasonLabelsMissing)
 				}
 			}
 		}
@@ -113,48 +98,8 @@ func TestListsThatAreCutOffWhileGETsFailProveNothing(t *testing.T) {
 			}, Body: `{"items":[{"id":"` + someServerID + `","name":"x","status":"ACTIVE","machineType":"c2i.2",` +
 				`"labels":{"kubernetes.io/cluster":"shoot-a"}}]}`})
 		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 130 * time.Second, Duration: 40 * time.Second, Status: 503})
-		if err := r.delete(r.deleted(m)); err == nil {
+		if err := r.remove(m); err == nil {
 			t.Error("the manager is told that the server is gone")
 		}
 	})
-}
-
-// Lists fail for several Machines at once, whose ProviderIDs are known; GETs and DELETEs work.
-func TestDeletionsWithoutListsAskForAllServersSoon(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"all lists answer 503":      {Status: http.StatusServiceUnavailable},
-		"all lists answer 403":      {Status: http.StatusForbidden},
-		"labelled lists answer 503": {Status: http.StatusServiceUnavailable, Match: func(q *http.Request) bool { return !withoutSelector(q) }},
-	} {
-		for _, n := range []int{1, 2, 3, 5, 20, 50} {
-			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
-				r := newRig(t)
-				all := machines(n)
-				for i, m := range all {
-					all[i] = withID(m, r.makeRunning(m.Name))
-				}
-				<-time.After(time.Minute)
-				fault.Operation = "ListServers"
-				remove := r.cloud.Inject(fault)
-				done := start(func() error {
-					together(all, func(m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) })
-					return nil
-				})
-				<-time.After(time.Minute)
-				left := 0
-				for _, server := range r.cloud.Servers() {
-					if server.Status != iaasmock.StatusDeleting {
-						left++
-					}
-				}
-				if left > 0 {
-					t.Errorf("%d of %d servers are not being deleted after a minute", left, n)
-				}
-				remove()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
 }

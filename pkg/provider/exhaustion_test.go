@@ -100,7 +100,7 @@ func TestNoHostWithAStatusOf500MayHaveMadeAServer(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 10 * time.Second, EmptyList: true})
 			wantCode(t, r.createErr(m), codes.ResourceExhausted)
 			if isDeleted {
-				r.mustDelete(r.deleted(m))
+				r.mustRemove(m)
 				r.wantNothingLeft()
 				return
 			}

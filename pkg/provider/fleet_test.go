@@ -157,49 +157,15 @@ func (c *fleet) peakReadsFrom(start time.Time) int {
 	return peak
 }
 
-// wantFewCalls checks the calls since it was last called, and returns how many a
-// machine needed.
-func (c *fleet) wantFewCalls(phase string, atMost float64) float64 {
+// wantFewCalls checks the calls since it was last called: how many begin within a second, and for each machine.
+func (c *fleet) wantFewCalls(phase string, atMost float64) {
 	c.t.Helper()
 	if peak := c.peakReads(); peak >= 10 {
 		c.t.Errorf("%s: %d reads within a second", phase, peak)
 	}
-	calls := c.callsPerMachine()
-	if calls > atMost {
+	if calls := c.callsPerMachine(); calls > atMost {
 		c.t.Errorf("%s: %.2f calls a machine, want at most %.1f", phase, calls, atMost)
 	}
-	return calls
-}
-
-// figures are what a phase of many machines cost.
-type figures struct {
-	calls             float64
-	peak              int
-	took, median, p99 time.Duration
-}
-
-// upAndDown brings all machines up and down again.
-func (c *fleet) upAndDown(addresses []any) (up, down figures) {
-	c.t.Helper()
-	c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = addresses })
-	start := time.Now()
-	c.each(c.bringUp)
-	up = figures{took: time.Since(start), peak: c.peakReads()}
-	if got := len(c.cloud.Servers()); got != len(c.machines) {
-		c.t.Errorf("%d servers for %d machines", got, len(c.machines))
-	}
-	over := slices.Sorted(slices.Values(c.overBoot()))
-	up.median, up.p99 = over[len(over)/2], over[len(over)-1-len(over)/100]
-	up.calls = c.callsPerMachine()
-
-	other := c.keepOther()
-	start = time.Now()
-	c.each(c.bringDown)
-	down = figures{took: time.Since(start), peak: c.peakReads()}
-	down.calls = c.callsPerMachine()
-	c.bringDown(other)
-	c.wantNothingLeft()
-	return up, down
 }
 
 // keepOther makes a server that stays while the machines go, as those of other classes of
@@ -212,28 +178,6 @@ func (c *fleet) keepOther() *v1alpha1.Machine {
 	return other
 }
 
-// newFleetToDelete has 200 machines and 50 workers, and a cloud that answers at once and
-// takes 8 s to delete a server.
-func newFleetToDelete(t testing.TB) *fleet {
-	t.Helper()
-	return newFleet(t, many(200), many(50), iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
-}
-
-// timeToDelete brings all machines up, and tells how long DeleteMachine takes for all.
-func (c *fleet) timeToDelete() time.Duration {
-	c.t.Helper()
-	c.each(c.bringUp)
-	<-time.After(time.Minute)
-	c.cloud.ResetCalls()
-	start := time.Now()
-	c.each(func(m *v1alpha1.Machine) {
-		if err := c.delete(c.deleted(m)); err != nil {
-			c.t.Errorf("DeleteMachine: %v", err)
-		}
-	})
-	return time.Since(start)
-}
-
 // serversByName counts the servers of each machine.
 func (c *fleet) serversByName() map[string]int {
 	count := map[string]int{}
@@ -241,16 +185,4 @@ func (c *fleet) serversByName() map[string]int {
 		count[server.Name]++
 	}
 	return count
-}
-
-// wantAllUpWithin creates all machines, and checks that none takes longer.
-func (c *fleet) wantAllUpWithin(atMost time.Duration) {
-	c.t.Helper()
-	c.each(func(m *v1alpha1.Machine) {
-		start := time.Now()
-		_, err := c.create(m)
-		if took := time.Since(start); err != nil || took > atMost {
-			c.t.Errorf("%s: %v after %s, want it up within %s", m.Name, err, took, atMost)
-		}
-	})
 }

@@ -173,7 +173,7 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 		"a ProviderID of another project": func(r *rig) error {
 			return r.delete(withID(machine("m1"), "stackit://10000000-0000-4000-8000-00000000000f/"+long))
 		},
-		"a Machine's name": func(r *rig) error { return r.delete(r.deleted(machine(long))) },
+		"a Machine's name": func(r *rig) error { return r.remove(machine(long)) },
 		"a MachineClass":   func(r *rig) error { r.class.Name = long; r.list(); return nil },
 		"a MachineClass's unknown cluster": func(r *rig) error {
 			r.class.Name = long

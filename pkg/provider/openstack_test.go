@@ -134,7 +134,7 @@ func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 			if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 1 {
 				t.Errorf("the NIC's allowed addresses are %v", nic.AllowedAddresses)
 			}
-			r.mustDelete(r.deleted(m))
+			r.mustRemove(m)
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -177,7 +177,7 @@ func TestAFailedServerFromOpenStackIsNotDeleted(t *testing.T) {
 		wantCode(t, r.createErr(migrated(machine("m1"))), codes.Internal)
 		<-time.After(time.Minute)
 		r.wantNamed("m1", 1, 1, 1)
-		r.mustDelete(r.deleted(migrated(machine("m1"))))
+		r.mustRemove(migrated(machine("m1")))
 		r.wantNamed("m1", 0, 0, 0)
 	})
 }
@@ -211,8 +211,8 @@ func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
 // be wrong.
 func TestAnEmptyMomentHidesNoServerThatIsNotMarkedYet(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation": func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
-		"deletion": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+		"creation": (*rig).createErr,
+		"deletion": (*rig).remove,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -316,7 +316,7 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 			if row.prepare != nil {
 				row.prepare(r)
 			}
-			r.mustDelete(r.deleted(migrated(machine("m1"))))
+			r.mustRemove(migrated(machine("m1")))
 			r.wantNamed("m1", 0, row.nics, row.volumes)
 			r.wantNamed("m12", 1, 2, 2) // whose name begins with that
 		})
@@ -332,7 +332,7 @@ func TestATwinOfAServerFromOpenStackStays(t *testing.T) {
 		if _, err := r.status(m); err != nil {
 			t.Error(err)
 		}
-		r.mustDelete(r.deleted(m))
+		r.mustRemove(m)
 		r.wantNamed("m1", 1, 1, 1)
 		r.wantOnly(twin)
 	})
@@ -346,7 +346,7 @@ func TestDeletionOfAMachineThatWeMade(t *testing.T) {
 		r.makeVolume("m1", nil)
 		m := machine("m1")
 		m = withID(m, r.mustCreate(m).ProviderID)
-		r.mustDelete(r.deleted(m))
+		r.mustRemove(m)
 		r.wantNamed("m1", 0, 1, 1)
 		r.wantCalls("ListVolumes", 0)
 	})
@@ -375,9 +375,9 @@ func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
 // Without a ProviderID nobody can tell several servers of the name apart.
 func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation":       func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
-		"initialization": func(r *rig, m *v1alpha1.Machine) error { return r.initErr(m) },
-		"deletion":       func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+		"creation":       (*rig).createErr,
+		"initialization": (*rig).initErr,
+		"deletion":       (*rig).remove,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -391,7 +391,7 @@ func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
 			r.wantNamed("m1", 2, 2, 2)
 			// Somebody deletes the wrong one: it is in DELETING, then gone.
 			r.deleteByHand(second)
-			r.mustDelete(r.deleted(m))
+			r.mustRemove(m)
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -412,7 +412,7 @@ func TestListsThatHideASecondServerCostNeither(t *testing.T) {
 			for _, body := range bodies {
 				r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: 200, Body: strings.ReplaceAll(body, "%s", twin)})
 			}
-			wantCode(t, r.delete(r.deleted(migrated(machine("m1")))), codes.FailedPrecondition)
+			wantCode(t, r.remove(migrated(machine("m1"))), codes.FailedPrecondition)
 			r.wantNamed("m1", 2, 2, 2)
 		})
 	}
@@ -441,7 +441,7 @@ func TestAListThatShowsOnlyWhatGoesHidesNothing(t *testing.T) {
 			for _, items := range []string{first, first + "," + item(own, iaasmock.StatusActive)} {
 				r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: `{"items":[` + items + `]}`})
 			}
-			wantCode(t, r.delete(r.deleted(migrated(machine("m1")))), row.want)
+			wantCode(t, r.remove(migrated(machine("m1"))), row.want)
 			r.wantNamed("m1", row.servers, row.parts, row.parts)
 		})
 	}
@@ -457,7 +457,7 @@ func TestAServerThatWasTakenOverIsOneOfSeveral(t *testing.T) {
 		twin := r.fromOpenStack("m1")
 		body := `{"items":[{"id":"` + twin + `","name":"m1","status":"ACTIVE","machineType":"c2i.2"}]}`
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 200, Body: body})
-		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		wantCode(t, r.remove(m), codes.FailedPrecondition)
 		r.wantNamed("m1", 2, 2, 2)
 	})
 }
@@ -490,11 +490,11 @@ func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
 			id := r.fromOpenStack("m1")
 			r.setSpec(func(spec map[string]any) { spoil(r, spec) })
 			m := withID(migrated(machine("m1")), providerIDOf(id))
-			wantCode(t, r.delete(r.deleted(m)), codes.InvalidArgument)
+			wantCode(t, r.remove(m), codes.InvalidArgument)
 			r.wantNamed("m1", 1, 1, 1)
 			delete(r.secret.Data, "networkId")
 			r.setSpec(func(spec map[string]any) { spec["networking"], spec["machineType"] = network, 5 })
-			r.mustDelete(r.deleted(m)) // what else is wrong does not matter
+			r.mustRemove(m) // what else is wrong does not matter
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -542,34 +542,6 @@ func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
 	}
 }
 
-// A permission that is missing, the likeliest mistake of a migration, must not look like a slow cloud.
-func TestAMissingPermissionEndsTheDeletionOfWhatIsLeft(t *testing.T) {
-	for operation, want := range map[string]struct {
-		call          string
-		nics, volumes int
-	}{
-		"ListVolumes":  {"listing volumes", 1, 1},
-		"ListNics":     {"reading a network's NICs", 1, 1},
-		"GetVolume":    {"reading a volume", 0, 1},
-		"GetNic":       {"reading a NIC", 1, 0},
-		"DeleteVolume": {"deleting a volume", 0, 1},
-		"DeleteNic":    {"deleting a NIC", 1, 0},
-	} {
-		bubble(t, operation, func(t *testing.T) {
-			r := newRig(t)
-			m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
-			r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: 403})
-			began := time.Now()
-			err := r.delete(m)
-			wantCode(t, err, codes.PermissionDenied)
-			if took := time.Since(began); took > time.Minute || !strings.Contains(err.Error(), want.call) {
-				t.Errorf("after %s: %v, want the call that was refused", took, err)
-			}
-			r.wantNamed("m1", 0, want.nics, want.volumes)
-		})
-	}
-}
-
 // Lists that others ask for come early: two of them prove nothing within one bad moment.
 func TestAnEmptyMomentOfSharedListsLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -601,7 +573,7 @@ func TestAServerThatIsGoneHasNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithReleaseDuration(3*time.Minute))
 		m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-		done := start(func() error { return r.delete(r.deleted(m)) })
+		done := start(func() error { return r.remove(m) })
 		<-time.After(time.Minute)
 		r.wantNamed("m1", 0, 1, 1)
 		gets := r.cloud.CallCounts()["GetServer"]
@@ -624,7 +596,7 @@ func TestAServerThatWentBeforeARestartHasNothing(t *testing.T) {
 		r.deleteByHand(r.fromOpenStack("m1"))
 		<-time.After(time.Minute)
 		r.restartNow()
-		done := start(func() error { return r.delete(r.deleted(migrated(machine("m1")))) })
+		done := start(func() error { return r.remove(migrated(machine("m1"))) })
 		<-time.After(5 * time.Minute)
 		if deletions := r.cloud.CallCounts()["DeleteVolume"]; deletions == 0 {
 			t.Error("nobody asked for the deletion of the volume")

@@ -73,7 +73,7 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 		for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{
 			"InitializeMachine": (*rig).initErr,
 			"GetMachineStatus":  (*rig).statusErr,
-			"DeleteMachine":     func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+			"DeleteMachine":     (*rig).remove,
 		} {
 			bubble(t, name+", "+method, func(t *testing.T) {
 				r := newRig(t)
@@ -133,7 +133,7 @@ func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 			if listed := r.list(); len(listed) > 0 { // an error would end the manager's orphan run
 				t.Errorf("ListMachines lists %v, which cannot be known", listed)
 			}
-			if err := r.delete(r.deleted(machine("m1"))); err == nil {
+			if err := r.remove(machine("m1")); err == nil {
 				t.Error("DeleteMachine by name is a success")
 			}
 			m := withID(r.deleted(machine("m1")), created.ProviderID)

@@ -40,7 +40,7 @@ func TestDeleteMachineWithoutARegionSaysWhatToSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		delete(r.secret.Data, "region")
-		err := r.delete(r.deleted(machine("m1")))
+		err := r.remove(machine("m1"))
 		wantCode(t, err, codes.InvalidArgument)
 		if !strings.Contains(err.Error(), "providerSpec.region") || !strings.Contains(err.Error(), "Secret") {
 			t.Errorf("%q does not say where to set the region", err)
@@ -171,12 +171,12 @@ func TestAnEditedClassLosesNoServer(t *testing.T) {
 				r.restartNow()
 			}
 			r.setSpec(func(spec map[string]any) { row.edit(r, spec) })
-			wantCode(t, r.delete(r.deleted(m)), row.want)
+			wantCode(t, r.remove(m), row.want)
 			if left := r.onlyServer(); left.Status != iaasmock.StatusActive {
 				t.Errorf("the server is %s", left.Status)
 			}
 			r.makeInputs()
-			r.mustDelete(r.deleted(m))
+			r.mustRemove(m)
 			r.wantNothingLeft()
 		})
 	}
@@ -231,7 +231,7 @@ func TestStrictModeRefusesUnknownFields(t *testing.T) {
 		r.wantNoCalls()
 		// What is there already can still be found and deleted.
 		wantCode(t, r.statusErr(m), codes.OK)
-		r.mustDelete(r.deleted(m))
+		r.mustRemove(m)
 	})
 }
 

@@ -270,6 +270,14 @@ func (r *rig) delete(m *v1alpha1.Machine) error {
 	return err
 }
 
+// remove deletes the Machine's server once somebody deleted the Machine.
+func (r *rig) remove(m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }
+
+func (r *rig) mustRemove(m *v1alpha1.Machine) {
+	r.t.Helper()
+	r.mustDelete(r.deleted(m))
+}
+
 func (r *rig) mustDelete(m *v1alpha1.Machine) {
 	r.t.Helper()
 	if err := r.delete(m); err != nil {
@@ -294,7 +302,7 @@ var everyCall = map[string]func(*rig) error{
 	"CreateMachine":     func(r *rig) error { return r.createErr(machine("m1")) },
 	"InitializeMachine": func(r *rig) error { return r.initErr(machine("m1")) },
 	"GetMachineStatus":  func(r *rig) error { return r.statusErr(machine("m1")) },
-	"DeleteMachine":     func(r *rig) error { return r.delete(r.deleted(machine("m1"))) },
+	"DeleteMachine":     func(r *rig) error { return r.remove(machine("m1")) },
 	"ListMachines":      (*rig).listErr,
 }
 

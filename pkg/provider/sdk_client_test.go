@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
@@ -88,7 +87,7 @@ func TestWhatWasOnlyAttachedIsKept(t *testing.T) {
 			if disk := r.onlyServer().BootVolume; disk.SourceType == "volume" && disk.DeleteOnTermination {
 				t.Error("the server takes along the volume that it boots from")
 			}
-			r.mustDelete(r.deleted(m))
+			r.mustRemove(m)
 			r.wantNothingLeft()
 			if len(r.cloud.NICs()) != nics || len(r.cloud.Volumes()) != volumes {
 				t.Errorf("of %d NICs and %d volumes are left: %+v %+v", nics, volumes, r.cloud.NICs(), r.cloud.Volumes())
@@ -174,30 +173,4 @@ func TestNamesThatAreSentStayInErrors(t *testing.T) {
 			t.Errorf("%v does not say %q", err, message)
 		}
 	})
-}
-
-// No server is read, and no ProviderID names one, by an ID that is no UUID: the answer tells
-// nothing about the outcome.
-func TestAPOSTAnsweredWithoutAUUIDDoesNotBlockTheMachine(t *testing.T) {
-	for name, executed := range map[string]bool{"the server was made": true, "it was not made": false} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusCreated, Executed: executed,
-				Body: `{"id":"server-1","name":"m1","machineType":"c2i.2"}`})
-			m, start := machine("m1"), time.Now()
-			response, err := r.create(m)
-			for err != nil && time.Since(start) < 10*time.Minute {
-				wantCode(t, err, codes.Unavailable)
-				<-time.After(5 * time.Second)
-				response, err = r.create(m)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantWithin(t, start, 3*time.Minute)
-			if server := r.onlyServer(); response.ProviderID != providerIDOf(server.ID) {
-				t.Errorf("the answer is %s, want %s", response.ProviderID, server.ID)
-			}
-		})
-	}
 }

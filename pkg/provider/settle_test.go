@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
@@ -68,29 +67,6 @@ func (r *rig) exhaustAnotherClass(t *testing.T) {
 	wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted)
 }
 
-// The first request is under way for longer than what was sent takes to show.
-func TestACallDuringALongRequestMakesNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Delay: 20 * time.Second})
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusTooManyRequests})
-		errs := make([]error, 2)
-		var calls sync.WaitGroup
-		for i := range errs {
-			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })
-			<-time.After(time.Second)
-		}
-		calls.Wait()
-		r.onlyServer()
-		if errs[0] != nil {
-			t.Error(errs[0])
-		}
-		if errs[1] != nil {
-			wantCode(t, errs[1], codes.Aborted) // comes back at once, and adopts
-		}
-	})
-}
-
 // The server is made, and reading the answer panics long after the request was claimed.
 func TestAPanicInTheRequestIsLikeALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -117,101 +93,83 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"connection reset after the server was made": {DropAfter: true},
-		"internal error although it was made":        {Executed: true, Status: http.StatusInternalServerError},
-		"gateway gave up waiting": {Executed: true, Status: http.StatusGatewayTimeout,
-			Body: "<html>timeout</html>", ContentType: "text/html"},
+// How long after the first call a second POST is sent. What surely made nothing is repeated at once. Where the
+// answer is lost no second one is sent before an accepted one would have shown, and then by the manager's next
+// call; a POST that was given up after its attempt's time may be accepted then.
+func TestWhenAPOSTIsRepeated(t *testing.T) {
+	const settle, never = provider.DefaultSettle, -1
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		want  codes.Code
+		after time.Duration
+	}{
+		"it was refused":                   {iaasmock.Fault{Status: http.StatusUnprocessableEntity}, codes.InvalidArgument, 0},
+		"it was lost":                      {iaasmock.Fault{DropBefore: true}, codes.Unavailable, settle},
+		"it was given up after 20 s":       {iaasmock.Fault{DropBefore: true, Delay: 20 * time.Second}, codes.Unavailable, settle + 20*time.Second},
+		"its answer was lost":              {iaasmock.Fault{DropAfter: true}, codes.OK, never},
+		"500 although the server was made": {iaasmock.Fault{Executed: true, Status: http.StatusInternalServerError}, codes.OK, never},
+		"a gateway gave up, it was made":   {iaasmock.Fault{Executed: true, Status: http.StatusGatewayTimeout, Body: "<html>"}, codes.OK, never},
+		"201 without a UUID, it was made":  {iaasmock.Fault{Status: http.StatusCreated, Body: someServer, Executed: true}, codes.OK, never},
+		"201 without a UUID, it was not":   {iaasmock.Fault{Status: http.StatusCreated, Body: someServer}, codes.Unavailable, settle},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(20*time.Second))
-			fault.Operation, fault.Count = "CreateServer", 1
-			r.cloud.Inject(fault)
-			r.mustCreate(machine("m1"))
-			r.onlyServer()
-		})
-	}
-}
-
-// The request never reached the cloud, but nobody can tell: no second one is sent before an accepted one
-// would have shown, and then by the manager's next call. One that was given up after its attempt's time
-// may be accepted then.
-func TestALostRequestIsRepeatedAfterSettling(t *testing.T) {
-	for _, silence := range []time.Duration{0, 20 * time.Second} {
-		bubble(t, fmt.Sprint("given up after ", silence), func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
-			start := time.Now()
-			wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+			row.fault.Operation, row.fault.Count = "CreateServer", 1
+			r.cloud.Inject(row.fault)
+			began := time.Now()
+			wantCode(t, r.createErr(machine("m1")), row.want)
 			r.wantCalls("CreateServer", 1)
 			r.mustCreateAsManager(machine("m1"))
-			least := silence + provider.DefaultSettle
-			if waited := r.onlyServer().CreatedAt.Sub(start); waited < least || waited > least+10*time.Second {
-				t.Errorf("the server was asked for again after %s, want %s and a little", waited, least)
+			waited := r.onlyServer().CreatedAt.Sub(began)
+			if row.after != never && (waited < row.after || waited > row.after+10*time.Second) {
+				t.Errorf("a server was asked for again after %s, want %s and a little", waited, row.after)
 			}
 		})
 	}
 }
 
-// A request that was refused made nothing: there is nothing to wait for.
-func TestCreateMachineAfterARefusedRequestIsImmediate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest,
-			Body: `{"code":400,"msg":"The affinity group policy is not supported"}`})
-		wantCode(t, r.createErr(machine("m1")), codes.InvalidArgument)
-		start := time.Now()
-		r.mustCreate(machine("m1"))
-		if waited := r.onlyServer().CreatedAt.Sub(start); waited > 2*time.Second {
-			t.Errorf("the server was asked for after %s, want at once", waited)
-		}
-	})
-}
+// someServer is an answer that names a server by an ID that is no UUID: none is read by it, and no ProviderID names one.
+const someServer = `{"id":"server-1","name":"m1","machineType":"c2i.2"}`
 
-// A predecessor asked for a server that failed, and for another one that is slow
-// to appear: the first one's removal must not hide the second.
-func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		r.setStatus(r.makeServer("m1", nil), iaasmock.StatusError, "broken")
-		r.restartNow()
-		wantCode(t, r.createErr(m), codes.Internal)
-		late := r.makeServer("m1", nil)
-		r.mustCreate(m)
-		r.wantOnly(late)
-	})
-}
-
-// A request for a server was sent, its answer lost, and the machine deleted: the
-// server that shows up later must not survive.
-func TestDeleteMachineByNameWaitsForLostRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(20*time.Second))
-		m := machine("m1")
-		r.makeServer("m1", nil)
-		r.restartNow()
-		r.mustDelete(r.deleted(m))
-		r.wantNothingLeft()
-	})
-}
-
-// CreateMachine makes a server beside one that is being deleted: here a predecessor
-// did. It does not show yet.
-func TestDeleteMachineSeesBeyondAServerThatGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
-		m := machine("m1")
-		r.mustCreate(m)
-		<-time.After(30 * time.Second)
-		r.deleteByHand(r.onlyServer().ID)
-		<-time.After(25 * time.Second)
-		r.makeServer("m1", nil)
-		r.restartNow()
-		r.mustDelete(r.deleted(m))
-		r.wantNothingLeft()
-	})
+// A predecessor may have asked for a server that does not show yet.
+func TestWhatAPredecessorAskedForIsWaitedFor(t *testing.T) {
+	for name, row := range map[string]struct {
+		prepare func(r *rig, m *v1alpha1.Machine)
+		call    func(r *rig, m *v1alpha1.Machine) error
+		left    int
+	}{
+		"a creation": {func(r *rig, _ *v1alpha1.Machine) { r.makeServer("m1", nil) }, (*rig).createErr, 1},
+		"a deletion": {func(r *rig, _ *v1alpha1.Machine) { r.makeServer("m1", nil) }, (*rig).remove, 0},
+		"a creation beside one that failed": {func(r *rig, _ *v1alpha1.Machine) {
+			r.setStatus(r.makeServer("m1", nil), iaasmock.StatusError, "broken")
+			<-time.After(20 * time.Second)
+			r.makeServer("m1", nil)
+		}, func(r *rig, m *v1alpha1.Machine) error {
+			_ = r.createErr(m) // tells that the first one failed
+			return r.createErr(m)
+		}, 1},
+		"a deletion beside one that goes": {func(r *rig, m *v1alpha1.Machine) {
+			r.mustCreate(m)
+			<-time.After(30 * time.Second)
+			r.deleteByHand(r.onlyServer().ID)
+			<-time.After(25 * time.Second)
+			r.makeServer("m1", nil)
+		}, (*rig).remove, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
+			m := machine("m1")
+			row.prepare(r, m)
+			r.restartNow()
+			if err := row.call(r, m); err != nil {
+				t.Error(err)
+			}
+			<-time.After(time.Minute)
+			if left := r.cloud.Servers(); len(left) != row.left || r.cloud.CallCounts()["CreateServer"] > 2 {
+				t.Errorf("%d servers are left, want %d", len(left), row.left)
+			}
+		})
+	}
 }
 
 // The orphan collector deletes another server of a machine that is being created.
@@ -225,29 +183,6 @@ func TestDeleteMachineForTheOrphanCollectorKeepsTheLedger(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		r.wantOnly(mine)
 	})
-}
-
-// A request may be held back for long between being claimed and being sent.
-func TestAServerWhoseRequestWasHeldBackIsYoungWhenItIsMade(t *testing.T) {
-	for name, next := range map[string]func(*rig) error{
-		"created again": func(r *rig) error { _, _ = r.status(machine("m1")); _, err := r.create(machine("m1")); return err },
-		"deleted":       func(r *rig) error { return r.delete(r.deleted(machine("m1"))) },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithListLag(25*time.Second))
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"40"}}})
-			r.mustCreate(machine("m1"))
-			r.cloud.Inject(randomNotFound)
-			if err := next(r); err != nil {
-				t.Fatal(err)
-			}
-			if name == "deleted" {
-				r.wantNothingLeft()
-			} else {
-				r.onlyServer()
-			}
-		})
-	}
 }
 
 // The manager comes back in seconds, with the Secret as it is then.
@@ -276,7 +211,7 @@ func TestRefusedCredentialsEndAWait(t *testing.T) {
 		},
 		"while a deletion looks for servers of a predecessor": func(r *rig, m *v1alpha1.Machine) error {
 			r.restartNow()
-			return whileItWaits(r, func() error { return r.delete(r.deleted(m)) })
+			return whileItWaits(r, func() error { return r.remove(m) })
 		},
 		"at the POST after that": func(r *rig, m *v1alpha1.Machine) error {
 			r.restartNow()
@@ -289,7 +224,7 @@ func TestRefusedCredentialsEndAWait(t *testing.T) {
 			refused.Operation = "DeleteServer"
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: iaasmock.StatusError})
 			r.cloud.Inject(refused)
-			return r.delete(r.deleted(m))
+			return r.remove(m)
 		},
 		"at the DELETE of a server that shows late": func(r *rig, m *v1alpha1.Machine) error {
 			r.makeServer("m1", nil)
@@ -299,7 +234,7 @@ func TestRefusedCredentialsEndAWait(t *testing.T) {
 			refused.Operation = "DeleteServer"
 			refused.Match = func(*http.Request) bool { return r.cloud.CallCounts()["DeleteServer"] > 0 }
 			r.cloud.Inject(refused)
-			return r.delete(r.deleted(m))
+			return r.remove(m)
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {

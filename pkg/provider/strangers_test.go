@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -20,45 +21,6 @@ import (
 )
 
 // Whose a server is: what an answer, a label, an ID and a Secret do not say.
-
-// A server of the Machine's name without labels may be its own, from before there were
-// labels: nothing is made beside it.
-func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
-	for name, row := range map[string]struct {
-		labels map[string]any // besides the class's label
-		want   codes.Code
-	}{
-		"no label at all":           {nil, codes.FailedPrecondition},
-		"no machine label":          {map[string]any{clusterLabel: "shoot-a"}, codes.FailedPrecondition},
-		"no cluster label":          {map[string]any{provider.StackitMachineLabel: "m1"}, codes.FailedPrecondition},
-		"another machine's":         {map[string]any{provider.StackitMachineLabel: "m2"}, codes.OK},
-		"another cluster's, by key": {map[string]any{"example.org/cluster": "c"}, codes.OK},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := machine("m1")
-			r.makeServer("m1", func(labels map[string]any) {
-				delete(labels, provider.StackitMachineLabel)
-				delete(labels, clusterLabel)
-				for key, value := range row.labels {
-					labels[key] = value
-				}
-			})
-			r.restartNow()
-			wantCode(t, r.createErr(m), row.want)
-			if row.want != codes.OK {
-				wantCode(t, r.delete(r.deleted(m)), row.want)
-			}
-			servers := 1
-			if row.want == codes.OK {
-				servers = 2
-			}
-			if got := len(r.cloud.Servers()); got != servers {
-				t.Errorf("%d servers, want %d", got, servers)
-			}
-		})
-	}
-}
 
 // The answer to the POST names a server, and nothing more: whose it is, a read decides.
 func TestThePOSTsAnswerIsNotBelieved(t *testing.T) {
@@ -133,7 +95,7 @@ func TestAServerWithoutItsLabelsIsLeftAlone(t *testing.T) {
 			<-time.After(50 * time.Minute)
 			_, err := r.create(machine("m2"))
 			refused(err)
-			refused(r.delete(r.deleted(machine("m1"))))
+			refused(r.remove(machine("m1")))
 			if left := r.onlyServer(); left.Status != iaasmock.StatusActive {
 				t.Errorf("the server is %s", left.Status)
 			}
@@ -144,7 +106,7 @@ func TestAServerWithoutItsLabelsIsLeftAlone(t *testing.T) {
 			r.mustCreate(machine("m1"))
 			<-time.After(time.Hour)
 			r.mustCreate(machine("m2"))
-			r.mustDelete(r.deleted(machine("m1")))
+			r.mustRemove(machine("m1"))
 			if left := r.onlyServer(); left.Name != "m2" {
 				t.Errorf("%s is left", left.Name)
 			}
@@ -185,13 +147,13 @@ func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
 		call func(r *rig, m *v1alpha1.Machine) error
 		left int
 	}{
-		"creation": {func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) }, 1},
+		"creation": {(*rig).createErr, 1},
 		"deletion after a creation that read nothing": {func(r *rig, m *v1alpha1.Machine) error {
 			ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
 			defer cancel()
 			_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 			wantCode(t, err, codes.DeadlineExceeded)
-			return r.delete(r.deleted(m))
+			return r.remove(m)
 		}, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -230,14 +192,14 @@ func TestASecretThatNamesAnotherProjectLosesNoServer(t *testing.T) {
 			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
 		})
 		wantCode(t, r.createErr(m), codes.FailedPrecondition)
-		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		wantCode(t, r.remove(m), codes.FailedPrecondition)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		r.onlyServer()
 		wantCode(t, r.createErr(m), codes.FailedPrecondition)
 		r.secret, r.class = secret, class
-		r.mustDelete(r.deleted(m))
+		r.mustRemove(m)
 		r.wantNothingLeft()
 	})
 }
@@ -277,7 +239,7 @@ func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
 			if notFound {
 				r.cloud.Inject(randomNotFound)
 			}
-			r.mustDelete(r.deleted(machine("m1")))
+			r.mustRemove(machine("m1"))
 			if left := r.onlyServer(); left.ID != other || left.Status != iaasmock.StatusActive {
 				t.Errorf("%s %s is left, want the other machine's", left.Status, left.ID)
 			}
@@ -322,4 +284,56 @@ func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
 			t.Errorf("%s %s is left, want the foreign one", left.Status, left.ID)
 		}
 	})
+}
+
+// A server of the Machine's name that lacks a label may be its own, from before there were labels,
+// or one that somebody edited: nothing is made beside it.
+func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
+	const machineLabel, classLabel = provider.StackitMachineLabel, provider.StackitMachineClassLabel
+	ofClass, ofCluster := map[string]any{}, map[string]any{clusterLabel: "shoot-a"}
+	set := func(pairs ...string) map[string]any {
+		labels := map[string]any{}
+		for i := 0; i < len(pairs); i += 2 {
+			labels[pairs[i]] = pairs[i+1]
+		}
+		return labels
+	}
+	for name, row := range map[string]struct {
+		class        map[string]any // the providerSpec's labels
+		projectLists bool
+		labels       map[string]any // the server's
+		want         codes.Code
+	}{
+		"no label at all":                       {ofCluster, true, set(), codes.FailedPrecondition},
+		"only its class label":                  {ofCluster, true, set(classLabel, "class-a"), codes.FailedPrecondition},
+		"no machine label":                      {ofCluster, true, set(clusterLabel, "shoot-a", classLabel, "class-a"), codes.FailedPrecondition},
+		"no cluster label":                      {ofCluster, true, set(machineLabel, "m1", classLabel, "class-a"), codes.FailedPrecondition},
+		"no cluster label, no lists of project": {ofCluster, false, set(machineLabel, "m1", classLabel, "class-a"), codes.FailedPrecondition},
+		"no class label":                        {ofClass, true, set(machineLabel, "m1"), codes.FailedPrecondition},
+		"no class label, no lists of project":   {ofClass, false, set(machineLabel, "m1"), codes.FailedPrecondition},
+		"another machine's":                     {ofCluster, true, set(machineLabel, "m2", classLabel, "class-a"), codes.OK},
+		"another cluster's, by key":             {ofCluster, true, set("example.org/cluster", "c", classLabel, "class-a"), codes.OK},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["labels"] = row.class })
+			m := machine("m1")
+			r.makeServer("m1", func(labels map[string]any) { clear(labels); maps.Copy(labels, row.labels) })
+			if !row.projectLists {
+				r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: http.StatusGatewayTimeout})
+			}
+			r.restartNow()
+			_, err := r.createAsManager(m)
+			wantCode(t, err, row.want)
+			servers := 2
+			if row.want != codes.OK {
+				servers = 1
+				wantReason(t, err, provider.ReasonNotOurs)
+				wantReason(t, insist(func() error { return r.remove(m) }), provider.ReasonNotOurs)
+			}
+			if got := len(r.cloud.Servers()); got != servers {
+				t.Errorf("%d servers, want %d", got, servers)
+			}
+		})
+	}
 }

@@ -70,19 +70,33 @@ func TestCreateMachineAgainAdoptsItsServer(t *testing.T) {
 	}
 }
 
-func TestCreateMachineWhoseServerFails(t *testing.T) {
+// What may happen to a server between its POST and its addresses is noticed soon, and nothing is left of it.
+func TestCreateMachineWhoseServerFailsOrGoes(t *testing.T) {
+	const boots, bootsLate = 10 * time.Second, 2 * time.Minute
 	for name, row := range map[string]struct {
-		message string
+		boot    time.Duration
+		message string // of the server in ERROR; "" is one that is deleted
 		want    codes.Code
 	}{
-		"no capacity":      {"No valid host was found. There are not enough hosts available.", codes.ResourceExhausted},
-		"quota at the end": {"Quota exceeded for volumes", codes.ResourceExhausted},
-		"anything else":    {"Build of instance aborted: Failed to allocate the network(s)", codes.Internal},
+		"no capacity":                    {bootsLate, "No valid host was found.", codes.ResourceExhausted},
+		"no quota":                       {bootsLate, "Quota exceeded for volumes", codes.ResourceExhausted},
+		"anything else":                  {bootsLate, "Failed to allocate the network(s)", codes.Internal},
+		"deleted":                        {bootsLate, "", codes.Aborted},
+		"failed, its addresses awaited":  {boots, "No valid host was found.", codes.ResourceExhausted},
+		"deleted, its addresses awaited": {boots, "", codes.Aborted},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: row.message})
-			wantCode(t, r.createErr(machine("m1")), row.want)
+			r := newRig(t, iaasmock.WithBootDuration(row.boot), iaasmock.WithAddressDelay(24*time.Hour))
+			done := r.startCreate(machine("m1"))
+			<-time.After(30 * time.Second)
+			if id := r.onlyServer().ID; row.message == "" {
+				r.removeServer(id)
+			} else {
+				r.setStatus(id, iaasmock.StatusError, row.message)
+			}
+			happened := time.Now()
+			wantCode(t, <-done, row.want)
+			wantWithin(t, happened, 20*time.Second)
 			<-time.After(deleteDuration)
 			r.wantNothingLeft()
 		})
@@ -186,47 +200,7 @@ func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
 	}
 }
 
-// Texts of the services behind the API, at the POST, whatever its status, and of a server in ERROR.
-func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
-	for message, want := range map[string]codes.Code{
-		"No valid host was found. There are not enough hosts available.":                                    codes.ResourceExhausted,
-		"Exhausted all hosts available for retrying build failures for instance 7.":                         codes.ResourceExhausted,
-		"Insufficient compute resources: Requested instance NUMA topology cannot fit.":                      codes.ResourceExhausted,
-		"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.":                   codes.ResourceExhausted,
-		"Maximum number of ports exceeded":                                                                  codes.ResourceExhausted,
-		"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded":                              codes.ResourceExhausted,
-		"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores":                            codes.ResourceExhausted,
-		"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.": codes.InvalidArgument,
-		"Exceeded maximum amount of allowed address pairs":                                                  codes.InvalidArgument,
-		"Maximum number of metadata items exceeds 128":                                                      codes.InvalidArgument,
-	} {
-		for _, status := range []int{
-			http.StatusBadRequest, http.StatusForbidden, http.StatusConflict,
-			http.StatusRequestEntityTooLarge, http.StatusInternalServerError,
-		} {
-			bubble(t, fmt.Sprint(message, " ", status), func(t *testing.T) {
-				r := newRig(t)
-				r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)})
-				began := time.Now()
-				_, err := r.create(machine("m1"))
-				if want == codes.InvalidArgument && status == http.StatusInternalServerError {
-					return // nobody knows what such a POST made
-				}
-				wantCode(t, err, want)
-				if posts, took := r.cloud.CallCounts()["CreateServer"], time.Since(began); posts != 1 || took > 2*time.Second {
-					t.Errorf("%d servers were asked for in %s", posts, took)
-				}
-			})
-		}
-		bubble(t, message+" in ERROR", func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: message})
-			wantCode(t, r.createErr(machine("m1")), want)
-		})
-	}
-}
-
-// They may pass the API's gateway as they are.
+// What says that something is exhausted may pass the API's gateway as another service said it.
 func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
 	for body, status := range map[string]int{
 		`{"badRequest":{"code":400,"message":"No valid host was found."}}`:                         http.StatusBadRequest,
@@ -245,39 +219,6 @@ func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
 }
 
 const quotaExceeded = `{"code":403,"msg":"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores"}`
-
-func TestCreateMachineRemembersExhaustion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		remove := r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusForbidden,
-			Body: quotaExceeded})
-		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-		remove()
-
-		r.cloud.ResetCalls()
-		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
-		r.wantCalls("CreateServer", 0)
-		r.setSpec(func(spec map[string]any) { spec["machineType"] = "t1.1" })
-		r.mustCreate(machine("m3"))
-
-		r.setSpec(nil)
-		<-time.After(61 * time.Second)
-		r.mustCreate(machine("m2"))
-	})
-}
-
-func TestCreateMachineWhoseServerIsDeletedUnderIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, NeverBoots: true})
-		done := r.startCreate(machine("m1"))
-		<-time.After(15 * time.Second)
-		r.removeServer(r.onlyServer().ID)
-		wantCode(t, <-done, codes.Aborted)
-		r.mustCreate(machine("m1"))
-		r.onlyServer()
-	})
-}
 
 // A server whose deletion is stuck would stay for as long as its machine lives, and two of them stand
 // in the way of a third.
@@ -323,18 +264,6 @@ func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
 			wantWithin(t, start, bootDuration+6*time.Second)
 		})
 	}
-}
-
-func TestAServerThatFailsWhileItBootsIsNoticedSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithBootDuration(2*time.Minute))
-		time.AfterFunc(30*time.Second, func() {
-			r.setStatus(r.onlyServer().ID, iaasmock.StatusError, "No valid host was found.")
-		})
-		start := time.Now()
-		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-		wantWithin(t, start, 45*time.Second)
-	})
 }
 
 // The next call waits until look-ups would show what else the first one made, and no longer.
@@ -388,21 +317,6 @@ func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
 		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(running) {
 			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
 		}
-	})
-}
-
-// ResourceExhausted is the only code that makes the cluster autoscaler try another pool. The
-// class is not asked for again for a minute, unless it is corrected.
-func TestAMachineTypeThatDoesNotExist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["machineType"] = "c9i.999" })
-		for _, name := range []string{"m1", "m2"} {
-			wantReason(t, r.createErr(machine(name)), provider.ReasonUnknownMachineType)
-		}
-		r.wantCalls("CreateServer", 1)
-		r.setSpec(nil)
-		r.mustCreate(machine("m1"))
 	})
 }
 

@@ -18,53 +18,36 @@ import (
 )
 
 func TestDeleteMachineWaitsUntilNothingIsLeft(t *testing.T) {
-	for name, providerID := range map[string]func(server string) string{
-		"its own form":         func(server string) string { return providerIDOf(server) },
-		"the Node's form":      func(server string) string { return "stackit://" + server },
-		"OpenStack":            func(server string) string { return "openstack:///" + server },
-		"OpenStack and region": func(server string) string { return "openstack://RegionOne/" + server },
-		"Gardener's OpenStack": func(server string) string { return "openstack:///RegionOne/" + server },
-		"by name":              func(string) string { return "" },
+	byName := func(string) string { return "" }
+	for name, row := range map[string]struct {
+		state      string
+		providerID func(serverID string) string
+	}{
+		"by its ID":       {iaasmock.StatusActive, providerIDOf},
+		"by the Node's":   {iaasmock.StatusActive, func(id string) string { return "stackit://" + id }},
+		"by OpenStack's":  {iaasmock.StatusActive, func(id string) string { return "openstack:///RegionOne/" + id }},
+		"by name":         {iaasmock.StatusActive, byName},
+		"while it boots":  {iaasmock.StatusCreating, byName},
+		"in ERROR":        {iaasmock.StatusError, byName},
+		"in RESCUE":       {"RESCUE", byName},
+		"in a new status": {"SOMETHING-NEW", byName},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			r.mustCreate(machine("m1"))
-			r.restart()
-			m := withID(r.deleted(machine("m1")), providerID(r.onlyServer().ID))
+			id := r.makeServer("m1", nil)
+			r.setStatus(id, row.state, "")
+			r.makeServer("m1", nil) // goes along
+			m := withID(r.deleted(machine("m1")), row.providerID(id))
 			r.mustDelete(m)
 			r.wantNothingLeft()
-			if err := r.delete(m); err != nil {
-				t.Errorf("deleting once more: %v", err)
-			}
+			r.mustDelete(m) // once more
 		})
 	}
 }
 
-func TestDeleteMachineInEveryState(t *testing.T) {
-	for _, state := range []string{"CREATING", "ACTIVE", "INACTIVE", "ERROR", "RESCUE", "SOMETHING-NEW"} {
-		bubble(t, state, func(t *testing.T) {
-			r := newRig(t)
-			id := r.makeServer("m1", nil)
-			r.setStatus(id, state, "")
-			r.mustRemove(machine("m1"))
-			r.wantNothingLeft()
-		})
-	}
-}
-
-func TestDeleteMachineTakesAllServersOfTheMachineAlong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		kept := r.makeServer("m1", nil)
-		r.makeServer("m1", nil)
-		r.mustDelete(withID(r.deleted(machine("m1")), providerIDOf(kept)))
-		r.wantNothingLeft()
-	})
-}
-
-func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {
+func TestOneReadThatFailsProvesNothing(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
-		"a random 404 of the API":  {Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`},
+		"a random 404 of the API":  randomNotFound,
 		"a gateway's 404":          {Status: http.StatusNotFound, Body: "<html>not found</html>", ContentType: "text/html"},
 		"a 404 about the project":  {Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`},
 		"forbidden is not gone":    {Status: http.StatusForbidden, Body: `{"code":403,"msg":"Forbidden"}`},
@@ -75,25 +58,34 @@ func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {
 		for _, lag := range []time.Duration{0, 20 * time.Second} { // then no list confirms a 404
 			bubble(t, fmt.Sprint(name, ", lists lag for ", lag), func(t *testing.T) {
 				r := newRig(t, iaasmock.WithListLag(lag))
-				response := r.mustCreate(machine("m1"))
-				fault.Operation = "GetServer"
-				if fault.Count == 0 {
-					fault.Count = 1
-				}
+				fault.Operation, fault.Count = "GetServer", max(fault.Count, 1)
 				r.cloud.Inject(fault)
-				m := withID(r.deleted(machine("m1")), response.ProviderID)
-				for range 5 {
-					err := r.delete(m)
-					if err == nil {
-						break
-					}
-					if server, ok := r.cloud.Server(r.onlyServer().ID); !ok {
-						t.Fatalf("server %s is gone but the answer is %v", server.ID, err)
-					}
+				m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+				r.onlyServer()
+				r.cloud.Inject(fault)
+				if err := insist(func() error { return r.remove(m) }); err != nil {
+					t.Error(err)
 				}
 				r.wantNothingLeft()
 			})
 		}
+	}
+}
+
+// Without a deletionTimestamp it is about one server of the project.
+func TestDeleteMachineOfNothingInParticular(t *testing.T) {
+	for name, m := range map[string]func(serverID string) *v1alpha1.Machine{
+		"no ProviderID": func(string) *v1alpha1.Machine { return machine("m1") },
+		"an orphan":     func(string) *v1alpha1.Machine { return &v1alpha1.Machine{ObjectMeta: orphan("m1", "").ObjectMeta} },
+		"another's project": func(id string) *v1alpha1.Machine {
+			return withID(machine("m1"), "stackit://"+iaasmock.SecondProjectID+"/"+id)
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			wantCode(t, r.delete(m(r.makeServer("m1", nil))), codes.InvalidArgument)
+			r.onlyServer()
+		})
 	}
 }
 
@@ -351,15 +343,5 @@ func TestAnOrphanThatHangsHoldsUpTheRunForSeconds(t *testing.T) {
 		began := time.Now()
 		wantCode(t, r.delete(orphan("m1", id)), codes.DeadlineExceeded)
 		wantWithin(t, began, 6*time.Second)
-	})
-}
-
-func TestDeleteMachineOfNothingInParticular(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		wantCode(t, r.delete(machine("m1")), codes.InvalidArgument)
-		wantCode(t, r.delete(&v1alpha1.Machine{ObjectMeta: orphan("m1", "").ObjectMeta}), codes.InvalidArgument)
-		r.onlyServer()
 	})
 }

@@ -204,19 +204,39 @@ func TestReasonIn(t *testing.T) {
 	}
 }
 
-func TestFaultTexts(t *testing.T) {
-	for message, code := range map[string]codes.Code{
-		"No valid host was found. There are not enough hosts available.": codes.ResourceExhausted,
-		"quota exceeded":  codes.ResourceExhausted,
-		"Conflict [a]\nb": codes.Internal,
-		"":                codes.Internal,
+// Texts of the services behind the API, at the POST, whatever its status, and of a server in ERROR.
+func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
+	const none = codes.Internal // nothing is said of it
+	for message, want := range map[string]codes.Code{
+		"No valid host was found. There are not enough hosts available.":                                    codes.ResourceExhausted,
+		"Exhausted all hosts available for retrying build failures for instance 7.":                         codes.ResourceExhausted,
+		"Insufficient compute resources: Requested instance NUMA topology cannot fit.":                      codes.ResourceExhausted,
+		"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.":                   codes.ResourceExhausted,
+		"Maximum number of ports exceeded":                                                                  codes.ResourceExhausted,
+		"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded":                              codes.ResourceExhausted,
+		"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores":                            codes.ResourceExhausted,
+		"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.": codes.InvalidArgument,
+		"Exceeded maximum amount of allowed address pairs":                                                  codes.InvalidArgument,
+		"Maximum number of metadata items exceeds 128":                                                      codes.InvalidArgument,
+		"Conflict [a]\nb": none,
+		"":                none,
 	} {
-		decided, text := Classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, ""))
-		if decided != code {
-			t.Errorf("%q is %s, want %s", message, decided, code)
+		errs := []error{faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, "")}
+		for _, status := range []int{400, 403, 409, 413, 500} {
+			if want != none && (want != codes.InvalidArgument || status < 500) { // nobody knows what such a POST made
+				errs = append(errs, &APIError{Call: callCreateServer, StatusCode: status, Message: message, shown: redacted(message, "")})
+			}
 		}
-		checkText(t, decided, text)
-		checkClass(t, decided, text)
+		for _, err := range errs {
+			code, text := Classify(err)
+			if code != want {
+				t.Errorf("%v is %s, want %s", err, code, want)
+			}
+			checkText(t, code, text)
+			if !strings.Contains(message, "LimitExceeded") { // Gardener has two classes for it
+				checkClass(t, code, text)
+			}
+		}
 	}
 }
 

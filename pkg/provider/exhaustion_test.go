@@ -16,19 +16,23 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// Every event of a class makes the manager call for all of its machines.
+// Every event of a class makes the manager call for all of its machines: the class is not asked for again for a
+// minute, unless it is corrected. ResourceExhausted is the only code that lets the autoscaler try another pool.
 func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
+	const machineType = "c2i.2"
 	refused := iaasmock.Fault{Status: http.StatusForbidden, Body: quotaExceeded}
 	noHost := iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."}
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
+		machineType string
+		fault       iaasmock.Fault
 		// prepare lets the first machine be older than others, if it is not nil.
 		prepare func(r *rig, m *v1alpha1.Machine)
 	}{
-		"the POST is refused":                {refused, nil},
-		"the server finds no host":           {noHost, nil},
-		"a machine is older than leadership": {refused, func(r *rig, _ *v1alpha1.Machine) { r.restartNow() }},
-		"a machine is older than an hour": {refused, func(r *rig, m *v1alpha1.Machine) {
+		"the POST is refused":                {machineType, refused, nil},
+		"the server finds no host":           {machineType, noHost, nil},
+		"there is no such machine type":      {"c9i.999", iaasmock.Fault{}, nil},
+		"a machine is older than leadership": {machineType, refused, func(r *rig, _ *v1alpha1.Machine) { r.restartNow() }},
+		"a machine is older than an hour": {machineType, refused, func(r *rig, m *v1alpha1.Machine) {
 			began := time.Now().Add(-24 * time.Hour)
 			r.restart(provider.WithActingSince(func() time.Time { return began }), provider.WithTargetCluster(false))
 			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-61 * time.Minute)
@@ -36,12 +40,15 @@ func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["machineType"] = row.machineType })
 			asked := []*v1alpha1.Machine{machine("m1"), machine("m2"), machine("m3")}
 			if row.prepare != nil {
 				row.prepare(r, asked[0])
 			}
-			row.fault.Operation, row.fault.Count = "CreateServer", 1
-			r.cloud.Inject(row.fault)
+			if row.machineType == machineType {
+				row.fault.Operation, row.fault.Count = "CreateServer", 1
+				r.cloud.Inject(row.fault)
+			}
 			wantCode(t, r.createErr(asked[0]), codes.ResourceExhausted)
 			if row.fault.FinalStatus != "" {
 				asked = asked[1:] // its own server may be there still
@@ -51,6 +58,13 @@ func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
 				wantCode(t, r.createErr(m), codes.ResourceExhausted)
 			}
 			r.wantNoCalls()
+			spec := r.class.ProviderSpec
+			r.setSpec(func(spec map[string]any) { spec["machineType"] = "t1.1" })
+			r.mustCreate(machine("m4"))
+			r.class.ProviderSpec = spec
+			<-time.After(time.Minute)
+			_ = r.createErr(machine("m5"))
+			r.wantCalls("CreateServer", 2)
 		})
 	}
 }

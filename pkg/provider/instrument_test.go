@@ -97,8 +97,16 @@ func TestRequestsAreNotChanged(t *testing.T) {
 }
 
 // logOf returns what is logged while run runs.
-func logOf(t *testing.T, run func()) string {
+func logOf(t *testing.T, run func()) string { t.Helper(); return logAt(t, "0", run) }
+
+// logAt is logOf at a verbosity.
+func logAt(t *testing.T, verbosity string, run func()) string {
 	t.Helper()
+	var level klog.Level
+	if err := level.Set(verbosity); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = level.Set("0") }()
 	var log bytes.Buffer
 	klog.LogToStderr(false)
 	klog.SetOutput(&log) // klog writes under a lock

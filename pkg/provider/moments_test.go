@@ -6,6 +6,7 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,24 +111,25 @@ func TestABrokenSelectorProvesNothing(t *testing.T) {
 	}
 }
 
-// Somebody deleted the server; the Machine goes.
+// Somebody deleted the server; the Machine goes. The wait that nobody expects is told, once.
 func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		response := r.mustCreate(machine("m1"))
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
 		<-time.After(2 * time.Minute)
 		r.removeServer(r.onlyServer().ID)
 		r.restartNow()
 		<-time.After(time.Minute)
 		r.cloud.ResetCalls()
-		m := machine("m1")
-		m.CreationTimestamp.Time = m.CreationTimestamp.Add(-time.Hour)
 		began := time.Now()
-		r.mustDelete(withID(r.deleted(m), response.ProviderID))
+		log := logAt(t, "2", func() { r.mustRemove(m) })
 		wantWithin(t, began, 17*time.Second)
 		r.wantCalls("DeleteServer", 0)
 		if reads := r.cloud.CallCounts()["GetServer"] + r.cloud.CallCounts()["ListServers"]; reads > 8 {
 			t.Errorf("%d reads, want at most 8: %v", reads, r.cloud.CallCounts())
+		}
+		if lines := strings.Count(log, "nobody asked for its deletion"); lines != 1 {
+			t.Errorf("%d lines tell of the wait, want 1:\n%s", lines, log)
 		}
 	})
 }

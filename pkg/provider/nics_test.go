@@ -22,30 +22,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
-	for name, row := range map[string]struct {
-		happens func(*rig, string) error
-		want    codes.Code
-	}{
-		"deleted": {func(r *rig, id string) error { return r.cloud.RemoveServer(id) }, codes.Aborted},
-		"failed": {func(r *rig, id string) error {
-			return r.cloud.SetServerStatus(id, iaasmock.StatusError, "No valid host was found.")
-		}, codes.ResourceExhausted},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
-			done := r.startCreate(machine("m1"))
-			<-time.After(time.Minute)
-			if err := row.happens(r, r.onlyServer().ID); err != nil {
-				t.Fatal(err)
-			}
-			wantCode(t, <-done, row.want)
-			<-time.After(deleteDuration)
-			r.wantNothingLeft()
-		})
-	}
-}
-
 // The addresses were added to the class after the server was made.
 func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

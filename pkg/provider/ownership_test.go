@@ -91,24 +91,6 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 	}
 }
 
-func TestDeleteMachineWithoutALabelCountsByNameAndID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
-		r.mustDelete(withID(r.deleted(machine("m1")), "openstack:///"+id))
-		r.wantNothingLeft()
-	})
-}
-
-func TestDeleteMachineRefusesAnotherProject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.makeServer("m1", nil)
-		wantCode(t, r.delete(withID(machine("m1"), "stackit://"+iaasmock.SecondProjectID+"/"+id)), codes.InvalidArgument)
-		r.onlyServer()
-	})
-}
-
 // Only the server that the request itself names may be touched where the cluster is unknown, and nothing
 // found by name may be told from another cluster's. No server can carry a label that is not valid, but
 // those that were made before it was edited carry the old one.

@@ -36,23 +36,6 @@ func TestCreateMachineReadsALoneServerSeldomWhileItBoots(t *testing.T) {
 	}
 }
 
-// A failed read says nothing about a server that no list shows yet.
-func TestCreateMachineOfAYoungServerSurvivesFailedReads(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"forbidden":       {Status: http.StatusForbidden},
-		"internal error":  {Status: http.StatusInternalServerError},
-		"a gateway's 404": {Status: http.StatusNotFound, Body: "<html>", ContentType: "text/html"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithListLag(20*time.Second))
-			fault.Operation, fault.Count = "GetServer", 2
-			r.cloud.Inject(fault)
-			r.mustCreate(machine("m1"))
-			r.onlyServer()
-		})
-	}
-}
-
 // A random 404 must not be confirmed by a list that asks for labels the server
 // does not carry any more.
 func TestARandomNotFoundOfAServerWhoseLabelsWereChanged(t *testing.T) {

@@ -4,6 +4,7 @@
 package coalesce_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,20 +36,15 @@ type shelf struct {
 	mu      sync.Mutex
 	start   time.Time
 	lists   []time.Duration
-	singles []single
+	singles []time.Duration
 	active  int
 	most    int
-}
-
-type single struct {
-	id int
-	at time.Duration
 }
 
 // soon lets readers that come one after another become due at the same moment.
 const soon = 10 * time.Millisecond
 
-var errEverybodys = errors.New("everybody's")
+var errEverybodys, errBroken = errors.New("everybody's"), errors.New("out of order")
 
 var policy = coalesce.Policy{
 	Singles: 4, Window: 250 * time.Millisecond, Patience: 5 * time.Second,
@@ -59,7 +55,7 @@ var policy = coalesce.Policy{
 
 func newShelf(policy coalesce.Policy) *shelf {
 	s := &shelf{
-		takes: 50 * time.Millisecond, start: time.Now(), hangs: func(int) bool { return false },
+		takes: 50 * time.Millisecond, start: time.Now(),
 		listErr: func(int) error { return nil }, singleErr: func(int) error { return nil },
 		unlisted: func(int) bool { return false },
 	}
@@ -99,12 +95,12 @@ func (s *shelf) request(id int, notBefore time.Time) coalesce.Request[[]int, int
 		NotBefore: notBefore,
 		Single: func(ctx context.Context) (int, error) {
 			s.mu.Lock()
-			s.singles = append(s.singles, single{id, time.Since(s.start)})
+			s.singles = append(s.singles, time.Since(s.start))
 			s.active++
 			s.most = max(s.most, s.active)
 			s.mu.Unlock()
 			takes := s.takes
-			if s.hangs(id) {
+			if s.hangs != nil && s.hangs(id) {
 				takes = time.Hour
 			}
 			err := wait(ctx, takes)
@@ -120,44 +116,6 @@ func (s *shelf) request(id int, notBefore time.Time) coalesce.Request[[]int, int
 	}
 }
 
-// longest is for how long a reader waits: none of these tests takes half of it.
-const longest = time.Hour
-
-// read lets as many readers as there are IDs read at once, each of them due after the
-// delay, and returns when they got their results.
-func (s *shelf) read(t *testing.T, delay time.Duration, ids ...int) map[int]time.Duration {
-	t.Helper()
-	took := map[int]time.Duration{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	due := time.Now().Add(delay)
-	for _, id := range ids {
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), longest)
-			defer cancel()
-			asked := time.Now()
-			result := s.Read(ctx, s.request(id, due))
-			if result.Err != nil || result.Value != id {
-				t.Errorf("reader %d is told %+v", id, result)
-			}
-			if result.Began.Before(asked) {
-				t.Errorf("reader %d is told what a read shows that began before it asked", id)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			took[id] = time.Since(s.start)
-		})
-	}
-	all.Wait()
-	return took
-}
-
-// bubble runs a test of its own in virtual time: a row of a table.
-func bubble(t *testing.T, name string, test func(t *testing.T)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
-}
-
 func upTo(n int) []int {
 	ids := make([]int, n)
 	for i := range ids {
@@ -166,97 +124,176 @@ func upTo(n int) []int {
 	return ids
 }
 
-func (s *shelf) want(t *testing.T, lists, singles int) {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.lists) != lists || len(s.singles) != singles {
-		t.Errorf("%d lists and %d single reads, want %d and %d", len(s.lists), len(s.singles), lists, singles)
-	}
+// wave is readers that ask together.
+type wave struct {
+	at, due time.Duration // since the beginning, and since they ask
+	ids     []int
+	by      way
+	leave   time.Duration // since they ask; 0 is never
+	within  time.Duration // since they ask; 0 is 2 s after they are due
+	err     error
 }
 
-func TestFewAreReadOneByOneAndManyByOneList(t *testing.T) {
+// way is how a wave may be served.
+type way int
+
+const (
+	both way = iota
+	single
+	list
+)
+
+// ask lets the wave's readers ask, and waits until all are served.
+func (s *shelf) ask(t *testing.T, w wave) {
+	t.Helper()
+	<-time.After(w.at)
+	ctx, cancel := t.Context(), context.CancelFunc(func() {})
+	if w.leave > 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.leave)
+	}
+	defer cancel()
+	asked := time.Now()
+	var all sync.WaitGroup
+	for _, id := range w.ids {
+		all.Go(func() {
+			request := s.request(id, asked.Add(w.due))
+			switch w.by {
+			case single:
+				request.Pick = nil
+			case list:
+				request.Single = nil
+			case both:
+			}
+			result := s.Read(ctx, request)
+			if !errors.Is(result.Err, w.err) || result.Err == nil && result.Value != id {
+				t.Errorf("reader %d is told %+v, want %v", id, result, w.err)
+			}
+			if result.Err == nil && result.Began.Before(asked) {
+				t.Errorf("reader %d is told what a read shows that began before it asked", id)
+			}
+			if took := time.Since(asked); took > cmp.Or(w.within, w.due+2*time.Second) {
+				t.Errorf("reader %d is served after %s", id, took)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// every repeats a wave n times, so far apart.
+func every(apart time.Duration, n int, w wave) []wave {
+	waves := make([]wave, n)
+	for i := range waves {
+		waves[i], waves[i].at = w, time.Duration(i)*apart
+	}
+	return waves
+}
+
+func TestHowReadersAreServed(t *testing.T) {
+	const minute, ms = time.Minute, time.Millisecond
+	five, left := upTo(5), context.DeadlineExceeded
+	broken := func(int) error { return errBroken }
+	firstListTakes := func(d time.Duration) func(s *shelf) {
+		return func(s *shelf) {
+			s.listTime = func(list int) time.Duration {
+				if list == 1 {
+					return d
+				}
+				return s.takes
+			}
+		}
+	}
 	for name, row := range map[string]struct {
-		readers        int
 		change         func(*shelf)
+		waves          []wave
 		lists, singles int
 	}{
-		"one":                       {1, nil, 0, 1},
-		"four":                      {4, nil, 0, 4},
-		"five":                      {5, nil, 1, 0},
-		"500":                       {500, nil, 1, 0},
-		"a list does not show them": {100, func(s *shelf) { s.unlisted = func(id int) bool { return id < 100 } }, 1, 100},
-		"there is no list": {10, func(s *shelf) {
-			s.Group = coalesce.New[[]int, int](clock.RealClock{}, policy, nil)
-		}, 0, 10},
+		"one":  {nil, []wave{{due: time.Second, ids: upTo(1)}}, 0, 1},
+		"four": {nil, []wave{{due: time.Second, ids: upTo(4)}}, 0, 4},
+		"five": {nil, []wave{{due: time.Second, ids: five}}, 1, 0},
+		"500":  {nil, []wave{{due: time.Second, ids: upTo(500)}}, 1, 0},
+		"a list does not show them": {func(s *shelf) { s.unlisted = func(id int) bool { return id < 100 } },
+			[]wave{{ids: upTo(100)}}, 1, 100},
+		"there is no list": {func(s *shelf) { s.Group = coalesce.New[[]int, int](clock.RealClock{}, policy, nil) },
+			[]wave{{ids: upTo(10)}}, 0, 10},
+		"who is not due is served by a list": {nil, []wave{{due: minute, ids: []int{900}, within: 2 * time.Second},
+			{due: time.Second, ids: five}}, 1, 0},
+		"who comes during a list gets the next": {func(s *shelf) { s.takes = 400 * ms },
+			[]wave{{due: soon, ids: five}, {at: 100 * ms, due: soon, ids: []int{10, 11, 12, 13, 14}}}, 2, 0},
+		"lists keep the window":        {nil, []wave{{due: soon, ids: five}, {at: soon + 55*ms, due: soon, ids: five, within: 300 * ms}}, 2, 0},
+		"a reader that no list serves": {nil, []wave{{ids: []int{7, 7, 7, 7, 7}, by: single}}, 0, 5},
+		"a queue for the turn lets batches grow": {func(s *shelf) {
+			slow := policy
+			slow.Turn = func(ctx context.Context) error { return wait(ctx, time.Second) }
+			s.Group = coalesce.New[[]int, int](clock.RealClock{}, slow, s.list)
+		}, every(50*ms, 10, wave{due: soon, ids: []int{1}}), 1, 0},
+
+		"single reads fail, lists work": {func(s *shelf) { s.singleErr = broken },
+			every(20*time.Second, 10, wave{due: time.Second, ids: []int{1, 2}}), 10, 2},
+		"single reads hang, lists work": {func(s *shelf) { s.hangs = func(int) bool { return true } },
+			every(20*time.Second, 10, wave{due: time.Second, ids: []int{1, 2}, within: 2*time.Second + policy.Patience}), 10, 2},
+		"single reads go on once one succeeds": {func(s *shelf) {
+			s.singleErr = func(id int) error { return map[int]error{1: errBroken}[id] }
+		}, []wave{{ids: []int{1}}, {at: minute, ids: []int{2}, by: single}, {at: 2 * minute, ids: []int{3}}}, 1, 3},
+		"a list that fails is told to whom only lists serve": {func(s *shelf) {
+			s.listErr = func(list int) error { return map[int]error{1: errBroken}[list] }
+		}, []wave{{ids: []int{1}, by: list, err: errBroken}, {at: soon + 50*ms, ids: []int{1}, by: list}}, 2, 0},
+		"lists go on once one succeeds": {func(s *shelf) {
+			s.listErr = func(n int) error { return map[bool]error{true: errBroken}[n <= 3] }
+			s.singleErr = func(int) error { return map[bool]error{true: errBroken}[time.Since(s.start) > minute] }
+		}, append(every(10*time.Second, 6, wave{due: soon, ids: five}),
+			wave{at: 2 * minute, ids: []int{1}}), 7, 16}, // a failed single read finds lists that work
+		"the error of a single read is none of lists": {func(s *shelf) {
+			s.unlisted, s.singleErr = func(id int) bool { return id == 1 }, broken
+		}, []wave{{due: soon, ids: []int{1}, err: errBroken, within: minute}, {due: soon, ids: five[2:]}, {due: soon, ids: []int{10, 11}},
+			{at: 2 * soon, ids: []int{7}, by: list}}, 2, 1},
+		"an error that is everybody's": {func(s *shelf) { s.listErr = func(int) error { return errEverybodys } },
+			[]wave{{due: soon, ids: upTo(10), err: errEverybodys}}, 1, 0},
+
+		"four single reads hang": {func(s *shelf) { s.hangs = func(id int) bool { return id < 4 } }, []wave{
+			{due: soon, ids: upTo(4), by: single, leave: minute, err: left, within: minute},
+			{at: time.Second, due: soon, ids: []int{10, 11, 12}, within: policy.Patience + time.Second}}, 1, 4},
+		"a list hangs": {firstListTakes(time.Hour), []wave{
+			{due: soon, ids: five, within: policy.Patience + time.Second},
+			{at: time.Second, due: soon, ids: []int{10, 11, 12, 13, 14}, within: policy.Patience + time.Second}}, 1, 10},
+		"a late list serves who waits": {func(s *shelf) {
+			firstListTakes(10 * time.Second)(s)
+			s.takes, s.hangs = time.Hour, func(int) bool { return true }
+		}, []wave{{due: soon, ids: five, within: soon + 10*time.Second}}, 1, 4},
+		"a late list tells its error": {func(s *shelf) { s.takes = time.Hour },
+			[]wave{{ids: []int{1}, by: list, err: left, within: policy.Timeout}}, 7, 0},
+		"what nobody waits for ends": {firstListTakes(time.Hour), []wave{{due: soon, ids: five, leave: time.Second, err: left},
+			{at: time.Second + soon, due: soon, ids: five}}, 2, 0},
+		"a reader that leaves disturbs no other": {func(s *shelf) { s.takes = time.Second }, []wave{
+			{due: soon, ids: []int{99}, leave: 500 * ms, err: left}, {due: soon, ids: five, within: soon + time.Second}}, 1, 0},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			s := newShelf(policy)
-			if row.change != nil {
-				row.change(s)
-			}
-			s.read(t, time.Second, upTo(row.readers)...)
-			s.want(t, row.lists, row.singles)
-			if s.most > policy.Singles {
-				t.Errorf("%d single reads were under way at a time", s.most)
-			}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(policy)
+				if row.change != nil {
+					row.change(s)
+				}
+				var all sync.WaitGroup
+				for _, w := range row.waves {
+					all.Go(func() { s.ask(t, w) })
+				}
+				all.Wait()
+				synctest.Wait() // it ends the test, too, if a goroutine is left that never does
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if len(s.lists) != row.lists || len(s.singles) != row.singles {
+					t.Errorf("%d lists and %d single reads, want %d and %d", len(s.lists), len(s.singles), row.lists, row.singles)
+				}
+				if s.hangs == nil && s.most > policy.Singles {
+					t.Errorf("%d single reads were under way at a time", s.most)
+				}
+				for i := 1; i < len(s.lists); i++ {
+					if s.lists[i]-s.lists[i-1] < policy.Window {
+						t.Errorf("lists at %v, want them %s apart", s.lists, policy.Window)
+					}
+				}
+			})
 		})
 	}
-}
-
-func TestAListServesThoseWhoAreNotDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		var later sync.WaitGroup
-		later.Go(func() {
-			if took := s.read(t, time.Minute, 900); took[900] > 2*time.Second {
-				t.Errorf("served after %s, want by the list of the others", took[900])
-			}
-		})
-		s.read(t, time.Second, upTo(5)...)
-		later.Wait()
-		s.want(t, 1, 0)
-	})
-}
-
-func TestWhoComesDuringAListGetsTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.takes = 400 * time.Millisecond
-		var later sync.WaitGroup
-		later.Go(func() {
-			<-time.After(100 * time.Millisecond)
-			s.read(t, soon, 10, 11, 12, 13, 14)
-		})
-		s.read(t, soon, upTo(5)...)
-		later.Wait()
-		s.want(t, 2, 0)
-	})
-}
-
-func TestListsKeepTheWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.read(t, soon, upTo(5)...)
-		s.read(t, soon, upTo(5)...)
-		if s.want(t, 2, 0); len(s.lists) == 2 && s.lists[1]-s.lists[0] != policy.Window {
-			t.Errorf("lists at %v, want them %s apart", s.lists, policy.Window)
-		}
-	})
-}
-
-func TestAReaderWithoutPickIsReadByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		request := s.request(7, time.Time{})
-		request.Pick = nil
-		var all sync.WaitGroup
-		for range 5 {
-			all.Go(func() { s.Read(t.Context(), request) })
-		}
-		all.Wait()
-		s.want(t, 0, 5)
-	})
 }
 
 // While lists fail nobody starves, and the next list waits longer each time.
@@ -272,11 +309,9 @@ func TestAfterAFailedListItsReadersReadOneByOne(t *testing.T) {
 		slowest := time.Duration(0)
 		for id := range 100 {
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), longest)
-				defer cancel()
 				for time.Now().Before(stop) {
 					asked := time.Now()
-					if result := s.Read(ctx, s.request(id, asked.Add(time.Second))); result.Err != nil {
+					if result := s.Read(t.Context(), s.request(id, asked.Add(time.Second))); result.Err != nil {
 						t.Errorf("reader %d: %v", id, result.Err)
 					}
 					mu.Lock()
@@ -295,271 +330,55 @@ func TestAfterAFailedListItsReadersReadOneByOne(t *testing.T) {
 	})
 }
 
-var errBroken = errors.New("out of order")
-
-// Nobody is told of a failed single read while lists work, and few single reads are tried.
-func TestWhileSingleReadsFailListsServeAll(t *testing.T) {
-	for name, broken := range map[string]func(*shelf){
-		"they fail": func(s *shelf) { s.singleErr = func(int) error { return errBroken } },
-		"they hang": func(s *shelf) { s.hangs = func(int) bool { return true } },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			s := newShelf(policy)
-			broken(s)
-			for range 10 {
-				s.read(t, time.Second, 1, 2)
-			}
-			s.want(t, 10, 2)
-			if len(s.lists) == 0 || s.lists[0] > time.Second+policy.Patience+time.Second {
-				t.Errorf("lists began at %v, want the first a second after the patience with single reads", s.lists)
-			}
-		})
-	}
-}
-
-func TestSingleReadsGoOnOnceOneSucceeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.singleErr = func(int) error { return errBroken }
-		s.read(t, soon, 1)
-		s.singleErr = func(int) error { return nil }
-		request := s.request(2, time.Time{})
-		request.Pick = nil // no list serves it
-		s.Read(t.Context(), request)
-		s.read(t, soon, 3)
-		s.want(t, 1, 3)
-	})
-}
-
 // One read is tried after each backoff, by both ways in turns, and nobody waits for the next
 // one without an answer.
 func TestWhileNothingWorksOneReadIsTriedAtATime(t *testing.T) {
 	for name, listsRecover := range map[string]bool{"then lists work": true, "then single reads work": false} {
-		bubble(t, name, func(t *testing.T) {
-			s := newShelf(policy)
-			const outage = 5 * time.Minute
-			s.listErr = func(int) error {
-				if listsRecover && time.Since(s.start) > outage {
-					return nil
-				}
-				return errBroken
-			}
-			s.singleErr = func(int) error {
-				if !listsRecover && time.Since(s.start) > outage {
-					return nil
-				}
-				return errBroken
-			}
-			time.AfterFunc(outage, func() {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				if tried := len(s.lists) + len(s.singles); tried > 25 {
-					t.Errorf("%d reads in %s: %v %v", tried, outage, s.lists, s.singles)
-				}
-			})
-			var all sync.WaitGroup
-			for id := range 20 {
-				all.Go(func() {
-					for time.Since(s.start) < 2*outage {
-						asked := time.Now()
-						result := s.Read(t.Context(), s.request(id, asked.Add(time.Second)))
-						if waited := time.Since(asked); waited > time.Second+2*policy.MaxBackoff {
-							t.Errorf("reader %d waited for %s", id, waited)
-						}
-						if result.Err == nil {
-							break
-						}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(policy)
+				const outage = 5 * time.Minute
+				s.listErr = func(int) error {
+					if listsRecover && time.Since(s.start) > outage {
+						return nil
 					}
-					if at := time.Since(s.start); at > outage+2*policy.MaxBackoff+10*time.Second {
-						t.Errorf("reader %d is served after %s", id, at)
+					return errBroken
+				}
+				s.singleErr = func(int) error {
+					if !listsRecover && time.Since(s.start) > outage {
+						return nil
+					}
+					return errBroken
+				}
+				time.AfterFunc(outage, func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if tried := len(s.lists) + len(s.singles); tried > 25 {
+						t.Errorf("%d reads in %s: %v %v", tried, outage, s.lists, s.singles)
 					}
 				})
-			}
-			all.Wait()
+				var all sync.WaitGroup
+				for id := range 20 {
+					all.Go(func() {
+						for time.Since(s.start) < 2*outage {
+							asked := time.Now()
+							result := s.Read(t.Context(), s.request(id, asked.Add(time.Second)))
+							if waited := time.Since(asked); waited > time.Second+2*policy.MaxBackoff {
+								t.Errorf("reader %d waited for %s", id, waited)
+							}
+							if result.Err == nil {
+								break
+							}
+						}
+						if at := time.Since(s.start); at > outage+2*policy.MaxBackoff+10*time.Second {
+							t.Errorf("reader %d is served after %s", id, at)
+						}
+					})
+				}
+				all.Wait()
+			})
 		})
 	}
-}
-
-// A request without a read of its own waits for a list, alone, too.
-func TestWhatOnlyListsServeIsServedByLists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listErr = func(list int) error {
-			if list == 1 {
-				return errBroken
-			}
-			return nil
-		}
-		request := s.request(1, time.Time{})
-		request.Single = nil
-		for _, want := range []error{errBroken, nil} {
-			if result := s.Read(t.Context(), request); !errors.Is(result.Err, want) {
-				t.Errorf("told %v, want %v", result.Err, want)
-			}
-		}
-		s.want(t, 2, 0)
-	})
-}
-
-func TestListsGoOnOnceOneSucceeds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listErr = func(list int) error {
-			if list <= 3 {
-				return errors.New("out of order")
-			}
-			return nil
-		}
-		for range 10 {
-			s.read(t, soon, upTo(5)...)
-			<-time.After(10 * time.Second)
-		}
-		s.want(t, 10, 15)
-		// Nothing is left of their failures: a failed single read finds lists that work.
-		s.singleErr = func(int) error { return errBroken }
-		s.read(t, soon, 1)
-		s.want(t, 11, 16)
-	})
-}
-
-func TestAnErrorThatIsEverybodysEndsAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listErr = func(int) error { return errEverybodys }
-		var all sync.WaitGroup
-		for id := range 10 {
-			all.Go(func() {
-				if result := s.Read(t.Context(), s.request(id, s.start.Add(soon))); !errors.Is(result.Err, errEverybodys) {
-					t.Errorf("reader %d is told %+v", id, result)
-				}
-			})
-		}
-		all.Wait()
-		s.want(t, 1, 0)
-	})
-}
-
-func TestAHangingReadHoldsUpNobodyForLong(t *testing.T) {
-	for name, row := range map[string]struct {
-		change func(*shelf)
-		ids    []int
-	}{
-		"four single reads": {func(s *shelf) { s.hangs = func(id int) bool { return id < 4 } }, []int{10, 11, 12}},
-		"a list":            {func(s *shelf) { s.listTime = func(int) time.Duration { return time.Hour } }, []int{10, 11, 12, 13, 14}},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			s := newShelf(policy)
-			row.change(s)
-			ctx, cancel := context.WithCancel(t.Context())
-			var hanging sync.WaitGroup
-			for id := range 4 {
-				hanging.Go(func() { s.Read(ctx, s.request(id, s.start.Add(soon))) })
-			}
-			<-time.After(time.Second)
-			for id, at := range s.read(t, soon, row.ids...) {
-				if at > time.Second+policy.Patience+time.Second {
-					t.Errorf("reader %d is served after %s", id, at)
-				}
-			}
-			cancel()
-			hanging.Wait()
-		})
-	}
-}
-
-// What takes long still serves who waits for it.
-func TestALateListServesWhoStillWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listTime = func(list int) time.Duration {
-			if list == 1 {
-				return 10 * time.Second
-			}
-			return time.Hour
-		}
-		s.hangs = func(int) bool { return true }
-		for id, at := range s.read(t, soon, upTo(5)...) {
-			if at != soon+10*time.Second {
-				t.Errorf("reader %d is served after %s, want by the list that took 10 s", id, at)
-			}
-		}
-	})
-}
-
-// A list that holds up nobody any more still tells its error to whom only lists serve.
-func TestALateListTellsItsError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listTime = func(int) time.Duration { return time.Hour }
-		request := s.request(1, time.Time{})
-		request.Single = nil
-		began := time.Now()
-		result := s.Read(t.Context(), request)
-		if took := time.Since(began); !errors.Is(result.Err, context.DeadlineExceeded) || took != policy.Timeout {
-			t.Errorf("told %v after %s, want the end of the first list after %s", result.Err, took, policy.Timeout)
-		}
-	})
-}
-
-// A queue for the turn makes batches grow.
-func TestWhatComesWhileTheGroupWaitsForItsTurnIsReadTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := policy
-		slow.Turn = func(ctx context.Context) error { return wait(ctx, time.Second) }
-		s := newShelf(slow)
-		var all sync.WaitGroup
-		for id := range 10 {
-			all.Go(func() {
-				<-time.After(time.Duration(id) * 50 * time.Millisecond)
-				s.read(t, soon, id)
-			})
-		}
-		all.Wait()
-		s.want(t, 1, 0)
-	})
-}
-
-func TestWhatNobodyWaitsForEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.listTime = func(list int) time.Duration {
-			if list == 1 {
-				return time.Hour
-			}
-			return s.takes
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var all sync.WaitGroup
-		for id := range 5 {
-			all.Go(func() {
-				if result := s.Read(ctx, s.request(id, s.start.Add(soon))); !errors.Is(result.Err, context.DeadlineExceeded) {
-					t.Errorf("reader %d is told %+v", id, result)
-				}
-			})
-		}
-		all.Wait()
-		synctest.Wait() // it ends the test, too, if a goroutine is left that never does
-		s.read(t, soon, upTo(5)...)
-		s.want(t, 2, 0)
-	})
-}
-
-// A reader that leaves disturbs no other.
-func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.takes = time.Second
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		go s.Read(ctx, s.request(99, s.start.Add(soon)))
-		for id, at := range s.read(t, soon, upTo(5)...) {
-			if at != soon+time.Second {
-				t.Errorf("reader %d is served after %s", id, at)
-			}
-		}
-		s.want(t, 1, 0)
-	})
 }
 
 // BenchmarkRead is what one list costs that serves so many who wait.
@@ -624,25 +443,5 @@ func TestListsStarveNoSingleRead(t *testing.T) {
 		}
 		close(stop)
 		pollers.Wait()
-	})
-}
-
-// Lists work: that the read of one thing failed is no answer to who asks for a list.
-func TestAListIsNotAnsweredWithTheErrorOfASingleRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.unlisted = func(id int) bool { return id == 1 }
-		s.singleErr = func(int) error { return errors.New("the read of thing 1 failed") }
-		var others sync.WaitGroup
-		for id := range 6 { // enough for a list, which does not show 1
-			others.Go(func() { s.Read(t.Context(), s.request(id, s.start.Add(soon))) })
-		}
-		<-time.After(2 * soon)
-		onlyList := s.request(7, time.Time{})
-		onlyList.Single = nil
-		if result := s.Read(t.Context(), onlyList); result.Err != nil {
-			t.Errorf("the answer is %v", result.Err)
-		}
-		others.Wait()
 	})
 }

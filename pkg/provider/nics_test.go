@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
@@ -83,32 +84,78 @@ func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
 	})
 }
 
-func TestWhatOthersAllowedIsKept(t *testing.T) {
-	for name, call := range map[string]func(*rig) error{
-		"CreateMachine": func(r *rig) error { return r.createErr(machine("m1")) },
-		"InitializeMachine": func(r *rig) error {
-			created := r.mustCreate(machine("m1"))
-			r.allow(iaasmock.DefaultNICID, "192.168.7.0/24", "fd00::7/128")
-			r.restart()
-			_, err := r.initialize(withID(machine("m1"), created.ProviderID))
-			return err
-		},
+// CreateMachine and InitializeMachine add what the NICs lack, keep what others allowed, and wait while the NIC API is
+// out of order: once the Machine has its node label the manager does not see to an InitializeMachine that failed.
+// What is refused would be refused again, and the user has to know.
+func TestNICsGetTheAllowedAddresses(t *testing.T) {
+	const ours = "100.64.0.0/12"
+	fail := func(status int, operations ...string) func(string) []iaasmock.Fault {
+		return func(string) (faults []iaasmock.Fault) {
+			for _, operation := range operations {
+				faults = append(faults, iaasmock.Fault{Operation: operation, Status: status, Duration: time.Minute})
+			}
+			return faults
+		}
+	}
+	for name, row := range map[string]struct {
+		others []string
+		faults func(nic string) []iaasmock.Fault
+		want   codes.Code
+		says   string
+	}{
+		"others allowed some": {[]string{"192.168.7.0/24", "fd00::7/128"}, fail(0), codes.OK, ""},
+		"they come late": {nil, func(string) []iaasmock.Fault {
+			return []iaasmock.Fault{{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}}
+		}, codes.OK, ""},
+		"an update does nothing": {nil, func(nic string) []iaasmock.Fault {
+			return []iaasmock.Fault{{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
+				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`}}
+		}, codes.Internal, "10.9.9.9"},
+		"the NIC API is out of order": {nil, fail(503, "ListServerNICs", "ListNics", "UpdateNic"), codes.OK, ""},
+		"updates are out of order":    {nil, fail(503, "UpdateNic"), codes.OK, ""},
+		"an update is wrong":          {nil, fail(400, "UpdateNic"), codes.InvalidArgument, ""},
+		"an update is forbidden":      {nil, fail(403, "UpdateNic"), codes.PermissionDenied, ""},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) {
-				spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
-				spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+		for method, call := range map[string]func(r *rig, m *v1alpha1.Machine) (addresses int, err error){
+			"CreateMachine": func(r *rig, m *v1alpha1.Machine) (int, error) {
+				response, err := r.create(m)
+				if err != nil {
+					return 0, err
+				}
+				return len(response.Addresses), nil
+			},
+			"InitializeMachine": func(r *rig, m *v1alpha1.Machine) (int, error) {
+				response, err := r.initialize(m)
+				if err != nil {
+					return 0, err
+				}
+				return len(response.Addresses), nil
+			},
+		} {
+			bubble(t, method+", "+name, func(t *testing.T) {
+				r := newRig(t, iaasmock.WithAddressDelay(bootDuration+20*time.Second))
+				r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{ours} })
+				m := withID(machine("m1"), r.makeRunning("m1"))
+				nic := nicOf(t, r, r.onlyServer()).ID
+				r.allow(nic, row.others...)
+				for _, fault := range row.faults(nic) {
+					r.cloud.Inject(fault)
+				}
+				addresses, err := call(r, m)
+				if row.want != codes.OK {
+					wantCode(t, err, row.want)
+					wantSaid(t, err.Error(), row.says)
+					r.cloud.ClearFaults()
+					addresses, err = call(r, m)
+				}
+				if err != nil || addresses != 1 {
+					t.Errorf("%d addresses, %v: want the NIC's", addresses, err)
+				}
+				if diff := cmp.Diff(append(row.others, ours), nicOf(t, r, r.onlyServer()).AllowedAddresses); diff != "" {
+					t.Errorf("allowed addresses (-want +got):\n%s", diff)
+				}
 			})
-			r.allow(iaasmock.DefaultNICID, "192.168.7.0/24", "fd00::7/128")
-			if err := call(r); err != nil {
-				t.Fatal(err)
-			}
-			nic := nicOf(t, r, r.onlyServer())
-			if diff := cmp.Diff([]string{"192.168.7.0/24", "fd00::7/128", "100.64.0.0/12"}, nic.AllowedAddresses); diff != "" {
-				t.Errorf("allowed addresses (-want +got):\n%s", diff)
-			}
-		})
+		}
 	}
 }
 
@@ -139,41 +186,6 @@ func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
 	})
 }
 
-func TestNICsThatComeLateAreWaitedFor(t *testing.T) {
-	none := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}
-	for name, call := range map[string]func(*rig) (addresses int, err error){
-		"by CreateMachine": func(r *rig) (int, error) {
-			r.cloud.Inject(none)
-			created, err := r.create(machine("m1"))
-			if err != nil {
-				return 0, err
-			}
-			return len(created.Addresses), nil
-		},
-		"by InitializeMachine": func(r *rig) (int, error) {
-			id := r.makeRunning("m1")
-			r.cloud.Inject(none)
-			initialized, err := r.initialize(withID(machine("m1"), id))
-			if err != nil {
-				return 0, err
-			}
-			return len(initialized.Addresses), nil
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithAddressDelay(bootDuration+20*time.Second))
-			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			addresses, err := call(r)
-			if err != nil || addresses != 1 {
-				t.Errorf("%d addresses, %v: want the NIC's", addresses, err)
-			}
-			if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 1 {
-				t.Errorf("the NIC carries %v", nic.AllowedAddresses)
-			}
-		})
-	}
-}
-
 func TestAServerWithSeveralNICs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRigWithTwoNICs(t)
@@ -196,76 +208,6 @@ func TestAServerWithSeveralNICs(t *testing.T) {
 				t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
 			}
 		}
-	})
-}
-
-func TestAnUpdateOfANICThatDidNothingIsDoubted(t *testing.T) {
-	for name, call := range map[string]func(r *rig, providerID string) error{
-		"by CreateMachine":     func(r *rig, _ string) error { return r.createErr(machine("m1")) },
-		"by InitializeMachine": func(r *rig, id string) error { return r.initErr(withID(machine("m1"), id)) },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			id := r.makeRunning("m1")
-			nic := nicOf(t, r, r.onlyServer()).ID
-			r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
-				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`})
-			err := call(r, id)
-			wantCode(t, err, codes.Internal)
-			wantSaid(t, err.Error(), nic, "100.64.0.0/12", "10.9.9.9")
-			if err := call(r, id); err != nil {
-				t.Errorf("the next call: %v", err)
-			}
-		})
-	}
-}
-
-// Trying again would be refused again, and the user has to know.
-func TestARefusedUpdateOfANICEndsTheCall(t *testing.T) {
-	for status, want := range map[int]codes.Code{
-		http.StatusBadRequest: codes.InvalidArgument, http.StatusForbidden: codes.PermissionDenied,
-	} {
-		bubble(t, http.StatusText(status), func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Status: status})
-			start := time.Now()
-			wantCode(t, r.createErr(machine("m1")), want)
-			wantWithin(t, start, bootDuration+10*time.Second)
-		})
-	}
-}
-
-// Once the Machine has its node label, the manager does not see to an InitializeMachine
-// that failed any more: CreateMachine waits until the NIC API works again.
-func TestCreateMachineBridgesANICAPIThatIsOutOfOrder(t *testing.T) {
-	for name, operations := range map[string][]string{
-		"reads and updates": {"ListServerNICs", "ListNics", "UpdateNic"},
-		"updates":           {"UpdateNic"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			for _, operation := range operations {
-				r.cloud.Inject(iaasmock.Fault{Operation: operation, Duration: time.Minute, Status: http.StatusServiceUnavailable})
-			}
-			if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
-				t.Errorf("the addresses are %v, want one", created.Addresses)
-			}
-			if nic := nicOf(t, r, r.onlyServer()); !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12"}) {
-				t.Errorf("the NIC carries %v", nic.AllowedAddresses)
-			}
-		})
-	}
-}
-
-func TestGetMachineStatusOfAServerWithoutAddressesIsNoSuccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
-		wantCode(t, r.createErr(machine("m1")), codes.DeadlineExceeded)
-		wantCode(t, r.statusErr(withID(machine("m1"), providerIDOf(r.onlyServer().ID))), codes.Unavailable)
-		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
 	})
 }
 

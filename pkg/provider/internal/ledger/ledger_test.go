@@ -149,104 +149,81 @@ func TestClaim(t *testing.T) {
 			if got := l.Claim(key, seen); got != row.want {
 				t.Errorf("claimed: %t, want %t", got, row.want)
 			}
+			if row.want && l.Claim(key, l.Get(key)) {
+				t.Error("a second POST is claimed while the first is under way")
+			}
 		})
 	}
 }
 
-func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
-	l := newLedger()
-	l.Claim(key, l.Get(key))
-	if l.Claim(key, l.Get(key)) {
-		t.Error("a second POST is claimed while the first is under way")
+// What an entry knows of the machine's server: it goes with the server.
+func TestWhatAnEntryKnows(t *testing.T) {
+	type known struct {
+		server           string
+		unread           bool
+		addresses        int
+		allowed          string
+		fault, ofAnother bool
 	}
-}
-
-func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
-	for name, happens := range map[string]func(*ledger.Ledger){
-		"it is gone":            func(l *ledger.Ledger) { l.ServerGone(key, "s1") },
-		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "s2") },
-		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s2") },
-		"the machine's deleted": func(l *ledger.Ledger) { l.Forget(key) },
+	other := key
+	other.UID = "u2"
+	claim := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }
+	failed := func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Failed(key, "s1", errors.New("no host")) }
+	seen := func(l *ledger.Ledger, server string) {
+		l.SawAddresses(key, server, []string{"10.0.0.1"})
+		l.SawAllowed(key, server, "100.64.0.0/12")
+	}
+	adopted := func(l *ledger.Ledger) { l.Adopt(key, "s1"); seen(l, "s1") }
+	all := known{server: "s1", addresses: 1, allowed: "100.64.0.0/12"}
+	for name, row := range map[string]struct {
+		happens func(*ledger.Ledger)
+		of      ledger.Key
+		want    known
+	}{
+		"its answer named it":         {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1") }, key, known{server: "s1", unread: true}},
+		"it was read":                 {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Adopt(key, "s1") }, key, known{server: "s1"}},
+		"its NICs were read":          {adopted, key, all},
+		"it is adopted again":         {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s1") }, key, all},
+		"NICs of another were read":   {func(l *ledger.Ledger) { l.Adopt(key, "s1"); seen(l, "s2") }, key, known{server: "s1"}},
+		"it is gone":                  {func(l *ledger.Ledger) { adopted(l); l.ServerGone(key, "s1") }, key, known{}},
+		"another one is adopted":      {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
+		"another one was made":        {func(l *ledger.Ledger) { adopted(l); claim(l); l.Accepted(key, "s2") }, key, known{server: "s2", unread: true}},
+		"the machine is deleted":      {func(l *ledger.Ledger) { adopted(l); l.Forget(key) }, key, known{}},
+		"it failed":                   {failed, key, known{fault: true}},
+		"it failed, one is adopted":   {func(l *ledger.Ledger) { failed(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
+		"another Machine asks":        {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, other, known{server: "s1", ofAnother: true}},
+		"another Machine has its own": {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.Adopt(other, "s2") }, other, known{server: "s2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			l.Adopt(key, "s1")
-			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
-			l.SawAllowed(key, "s1", "100.64.0.0/12")
-			l.Adopt(key, "s1") // again changes nothing
-			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
-				t.Fatalf("%+v", entry)
-			}
-			happens(l)
-			if entry := l.Get(key); entry.ServerID == "s1" || len(entry.Addresses) != 0 || entry.Allowed != "" {
-				t.Errorf("%+v", entry)
+			row.happens(l)
+			e := l.Get(row.of)
+			e.ServerID = "another" // it is a copy
+			e = l.Get(row.of)
+			got := known{e.ServerID, e.Unread, len(e.Addresses), e.Allowed, e.Fault != nil, e.OfAnother}
+			if got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})
 	}
 }
 
-func TestAFaultIsKnownUntilAServerIsAdopted(t *testing.T) {
-	l := newLedger()
-	l.Claim(key, l.Get(key))
-	l.Accepted(key, "s1")
-	l.Failed(key, "s1", errors.New("no host"))
-	if entry := l.Get(key); entry.Fault == nil || entry.ServerID != "" {
-		t.Errorf("%+v, want the fault, and no server", entry)
-	}
-	l.Adopt(key, "s2")
-	if entry := l.Get(key); entry.Fault != nil {
-		t.Errorf("%+v, want no fault", entry)
-	}
-}
-
-func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
-	l := newLedger()
-	l.Adopt(key, "s1")
-	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
-	l.SawAllowed(key, "s2", "100.64.0.0/12")
-	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
-		t.Errorf("%+v", entry)
-	}
-}
-
-// They are known beyond the end of the machine's entry: lists may show them still.
+// Servers that are gone are known for settle, beyond the end of the machine's entry: lists may show them still.
 func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
-		l.ServerGone(key, "s1")
-		l.Forget(key)
-		<-time.After(settle)
-		if !l.Gone(key, "s1") || l.Gone(key, "s2") {
-			t.Error("s1 is not known as gone, or s2 is")
+		for _, server := range []string{"s1", "shown"} {
+			l.ServerGone(key, server)
 		}
-		<-time.After(time.Second)
-		if l.Gone(key, "s1") {
-			t.Error("s1 is still known as gone")
+		l.ServerShown(key, "shown") // by a GET
+		l.Forget(key)
+		for _, isGone := range []bool{true, false} {
+			<-time.After(settle)
+			if l.Gone(key, "s1") != isGone || l.Gone(key, "s2") || l.Gone(key, "shown") {
+				t.Errorf("s1 is known as gone: %t, want %t, and no other one", l.Gone(key, "s1"), isGone)
+			}
 		}
 	})
-}
-
-func TestAServerThatAGetShowsIsNotGone(t *testing.T) {
-	l := newLedger()
-	l.ServerGone(key, "s1")
-	l.ServerShown(key, "s1")
-	if l.Gone(key, "s1") {
-		t.Error("it is still known as gone")
-	}
-}
-
-// Whose the server is that an answer names, a read decides.
-func TestAServerIsUnreadUntilItIsAdopted(t *testing.T) {
-	l := newLedger()
-	l.Claim(key, l.Get(key))
-	l.Accepted(key, "s1")
-	if entry := l.Get(key); entry.ServerID != "s1" || !entry.Unread {
-		t.Errorf("%+v", entry)
-	}
-	l.Adopt(key, "s1")
-	if entry := l.Get(key); entry.ServerID != "s1" || entry.Unread {
-		t.Errorf("%+v", entry)
-	}
 }
 
 // A machine whose server is, or may be, in one place gets none in another.
@@ -284,31 +261,6 @@ func TestAMachineHasOnePlace(t *testing.T) {
 				t.Errorf("%+v, which lost its place", entry)
 			}
 		})
-	}
-}
-
-// Another Machine of the name: what it left is known.
-func TestAnEntryOfAnotherMachine(t *testing.T) {
-	l := newLedger()
-	l.Adopt(key, "s1")
-	other := key
-	other.UID = "u2"
-	if entry := l.Get(other); !entry.OfAnother || entry.ServerID != "s1" {
-		t.Errorf("%+v", entry)
-	}
-	l.Adopt(other, "s2")
-	if entry := l.Get(other); entry.OfAnother || entry.ServerID != "s2" {
-		t.Errorf("%+v", entry)
-	}
-}
-
-func TestAnEntryIsACopy(t *testing.T) {
-	l := newLedger()
-	l.Adopt(key, "s1")
-	entry := l.Get(key)
-	entry.ServerID = "s2"
-	if again := l.Get(key); again.ServerID != "s1" {
-		t.Errorf("%+v", again)
 	}
 }
 

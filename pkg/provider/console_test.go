@@ -99,36 +99,42 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 // TestOtherDeletionsMakeNoCallMore compares the calls of a deletion with those without the
 // explanation: there is one read of a console log more, or none.
 func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
-	for name, change := range map[string]func(m *v1alpha1.Machine){
-		"it had a Node": func(m *v1alpha1.Machine) {
+	for name, row := range map[string]struct {
+		change func(r *metered, m *v1alpha1.Machine)
+		counts map[string]float64
+	}{
+		"it had a Node": {func(_ *metered, m *v1alpha1.Machine) {
 			m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
-		},
-		"it was scaled down while it booted": func(m *v1alpha1.Machine) {
+		}, nil},
+		"it was scaled down while it booted": {func(_ *metered, m *v1alpha1.Machine) {
 			m.CreationTimestamp = metav1.NewTime(m.DeletionTimestamp.Add(time.Second - creationTimeout))
-		},
-		"it waits for longer": func(m *v1alpha1.Machine) {
+		}, nil},
+		"it waits for longer": {func(_ *metered, m *v1alpha1.Machine) {
 			m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
 				MachineCreationTimeout: &metav1.Duration{Duration: time.Hour}}
-		},
-		"it is not known to have a server": func(m *v1alpha1.Machine) { m.Spec.ProviderID = "" },
-		"it is not deleted, its server is": func(m *v1alpha1.Machine) { m.DeletionTimestamp = nil },
-		"it is an orphan": func(m *v1alpha1.Machine) {
+		}, nil},
+		"it is not known to have a server": {func(_ *metered, m *v1alpha1.Machine) { m.Spec.ProviderID = "" }, nil},
+		"it is not deleted, its server is": {func(_ *metered, m *v1alpha1.Machine) { m.DeletionTimestamp = nil }, nil},
+		"it is an orphan": {func(_ *metered, m *v1alpha1.Machine) {
 			m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{}
-		},
-		"it joins no cluster": nil,
+		}, nil},
+		"it joins no cluster":            {nil, nil},
+		"a predecessor has explained it": {func(r *metered, m *v1alpha1.Machine) { r.deleteByHand(serverOf(m)) }, nil},
+		"its server does not run": {func(r *metered, m *v1alpha1.Machine) { r.setStatus(serverOf(m), "INACTIVE", "") },
+			map[string]float64{"not-running": 1}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			m := newMetered(t)
-			if change == nil {
+			if row.change == nil {
 				m.restart(provider.WithTargetCluster(false))
 			}
 			unjoined := m.neverJoined("m1", panicked)
-			if change != nil {
-				change(unjoined)
+			if row.change != nil {
+				row.change(m, unjoined)
 			}
 			m.mustDelete(unjoined)
 			m.wantCalls("GetServerLog", 0)
-			m.wantCauses(map[string]float64{})
+			m.wantCauses(row.counts)
 		})
 	}
 }
@@ -173,17 +179,6 @@ func TestTheConsoleLogHoldsUpNoDeletion(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotRunHasNoConsoleLogRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
-		unjoined := m.neverJoined("m1", panicked)
-		m.setStatus(serverOf(unjoined), "INACTIVE", "")
-		m.mustDelete(unjoined)
-		m.wantCalls("GetServerLog", 0)
-		m.wantCauses(map[string]float64{"not-running": 1})
-	})
-}
-
 // TestAServerIsExplainedOnce: its DELETE is refused at first, and asked for again after it was
 // accepted.
 func TestAServerIsExplainedOnce(t *testing.T) {
@@ -200,17 +195,6 @@ func TestAServerIsExplainedOnce(t *testing.T) {
 		m.mustDelete(unjoined)
 		m.wantCauses(map[string]float64{"kernel-panic": 1})
 		m.wantCalls("GetServerLog", 1)
-	})
-}
-
-// TestAPredecessorHasExplainedAServer that is DELETING when this process first sees it.
-func TestAPredecessorHasExplainedAServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
-		unjoined := m.neverJoined("m1", panicked)
-		m.deleteByHand(serverOf(unjoined))
-		m.mustDelete(unjoined)
-		m.wantCauses(map[string]float64{})
 	})
 }
 

@@ -16,11 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -41,6 +43,19 @@ func TestEveryCallEnds(t *testing.T) {
 			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
 			func(r *rig) error { return r.initErr(withID(machine("m1"), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
+		"CreateMachine without a creationTimestamp": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
+			func(r *rig) error { return r.createErr(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}) },
+			10 * time.Minute, codes.DeadlineExceeded},
+		"InitializeMachine after 13 of 20 minutes": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true}, func(r *rig) error {
+			m := withID(machine("m1"), providerIDOf(r.makeServer("m1", nil)))
+			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-13 * time.Minute)
+			return r.initErr(m)
+		}, 7 * time.Minute, codes.DeadlineExceeded},
+		"WaitUntilServerRunning": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true}, func(r *rig) error {
+			id := r.makeServer("m1", nil)
+			r.list() // opens a session
+			return r.provider().WaitUntilServerRunning(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)
+		}, 10 * time.Minute, codes.DeadlineExceeded},
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
 			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
@@ -234,5 +249,77 @@ func TestValidationKnowsTheAPIsRules(t *testing.T) {
 		if asked < many(300) || refused < many(50) {
 			t.Errorf("%d calls were made, and %d specs refused without any: too few to show something", asked, refused)
 		}
+	})
+}
+
+func TestWaitUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.provider()
+		wait := func(of func(context.Context, string, string, string) error, id string) error {
+			return of(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)
+		}
+		wantCode(t, wait(p.WaitUntilServerRunning, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"), codes.FailedPrecondition)
+		r.list() // opens a session
+		id := r.makeServer("m1", nil)
+		if err := wait(p.WaitUntilServerRunning, id); err != nil {
+			t.Fatal(err)
+		}
+		if r.onlyServer().Status != iaasmock.StatusActive {
+			t.Error("not running yet")
+		}
+		time.AfterFunc(3*time.Second, func() { r.deleteByHand(id) })
+		began := time.Now()
+		if err := wait(p.WaitUntilServerDeleted, id); err != nil {
+			t.Fatal(err)
+		}
+		wantWithin(t, began, 20*time.Second)
+		wantCode(t, wait(p.WaitUntilServerRunning, id), codes.NotFound)
+	})
+}
+
+func TestTwoClassesWithDifferentSecretsDoNotMix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		m.UID = "first"
+		first := r.mustCreate(m)
+		m.UID = "second" // of another control cluster
+		r.class.Name = "class-b"
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
+		})
+		r.secret.Data["projectId"] = []byte(iaasmock.SecondProjectID)
+		r.secret.Data["serviceAccountKey"] = keys().secondProject
+		second := r.mustCreate(m)
+		if len(r.cloud.Servers()) != 2 {
+			t.Fatalf("servers: %+v", r.cloud.Servers())
+		}
+		wantCode(t, r.delete(withID(r.deleted(machine("m1")), first.ProviderID)), codes.InvalidArgument)
+		r.mustDelete(withID(r.deleted(m), second.ProviderID))
+		if left := r.onlyServer(); left.ProjectID != iaasmock.DefaultProjectID {
+			t.Errorf("the server in %s is left", left.ProjectID)
+		}
+	})
+}
+
+func TestARotatedKeyIsUsedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		created := r.mustCreate(machine("m1"))
+		if err := r.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, keys().rotated); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, r.statusErr(withID(machine("m1"), created.ProviderID)), codes.Unauthenticated)
+		r.secret.Data["serviceAccountKey"] = keys().rotated
+		again := r.mustCreate(machine("m1"))
+		if again.ProviderID != created.ProviderID {
+			t.Errorf("the machine got another server: %s", again.ProviderID)
+		}
+		r.mustDelete(withID(r.deleted(machine("m1")), created.ProviderID))
+		r.wantNothingLeft()
 	})
 }

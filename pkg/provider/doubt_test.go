@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,124 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
+
+// What the API shows by mistake for a moment, and what only one answer says.
+
+// emptyFor lets the project look empty from now on.
+func (r *rig) emptyFor(moment time.Duration) {
+	r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, EmptyProject: true, Duration: moment})
+}
+
+var moments = []time.Duration{1500 * time.Millisecond, 4 * time.Second, 8 * time.Second, 12 * time.Second}
+
+// The project looks empty for a moment: no server is leaked, and none made twice.
+func TestAnEmptyMomentProvesNothing(t *testing.T) {
+	type call func(r *rig, m *v1alpha1.Machine, id string) error
+	byName := func(r *rig, m *v1alpha1.Machine, _ string) error { return r.remove(m) }
+	byID := func(r *rig, m *v1alpha1.Machine, id string) error {
+		return r.delete(withID(r.deleted(m), providerIDOf(id)))
+	}
+	ofStaleNode := func(r *rig, m *v1alpha1.Machine, id string) error { return r.delete(withID(m, providerIDOf(id))) }
+	create := func(r *rig, m *v1alpha1.Machine, _ string) error { return r.createErr(m) }
+	for name, row := range map[string]struct {
+		restarted bool
+		call      call
+		left      int
+	}{
+		"a deletion by ProviderID":                  {false, byID, 0},
+		"a deletion by ProviderID, after a restart": {true, byID, 0},
+		"a deletion by name":                        {false, byName, 0},
+		"a deletion by name, after a restart":       {true, byName, 0},
+		"a stale Node's":                            {false, ofStaleNode, 0},
+		"a stale Node's, after a restart":           {true, ofStaleNode, 0},
+		"a creation, after a restart":               {true, create, 1},
+	} {
+		for _, moment := range moments {
+			bubble(t, fmt.Sprint(name, " ", moment), func(t *testing.T) {
+				r := newRig(t)
+				m := machine("m1")
+				r.mustCreate(m)
+				id := r.onlyServer().ID
+				<-time.After(2 * time.Minute)
+				if row.restarted {
+					r.restartNow()
+					<-time.After(time.Minute)
+				}
+				r.emptyFor(moment)
+				if err := row.call(r, m, id); err != nil {
+					t.Error(err)
+				}
+				if row.left == 0 {
+					r.wantNothingLeft()
+				} else {
+					r.wantOnly(id)
+				}
+			})
+		}
+	}
+}
+
+func TestAnEmptyMomentEndsNoCreation(t *testing.T) {
+	for _, moment := range moments {
+		for _, after := range []time.Duration{0, 3 * time.Second, 40 * time.Second} {
+			bubble(t, fmt.Sprint(moment, " after ", after), func(t *testing.T) {
+				r := newRig(t, iaasmock.WithBootDuration(time.Minute))
+				time.AfterFunc(after, func() { r.emptyFor(moment) })
+				r.mustCreate(machine("m1"))
+				r.onlyServer()
+			})
+		}
+	}
+}
+
+// A selector that shows nothing is not believed for a Machine that may have a server: the
+// whole project is looked at.
+func TestABrokenSelectorProvesNothing(t *testing.T) {
+	for name, prepare := range map[string]func(r *rig){
+		"a predecessor made it": func(r *rig) {
+			r.makeServer("m1", nil)
+			r.restartNow()
+			<-time.After(time.Minute)
+		},
+		"the POST's answer is lost": func(r *rig) {
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			prepare(r)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true,
+				Match: func(request *http.Request) bool { return !withoutSelector(request) }})
+			if response := r.mustCreate(m); response.ProviderID != providerIDOf(r.onlyServer().ID) {
+				t.Errorf("the answer is %s", response.ProviderID)
+			}
+		})
+	}
+}
+
+// Somebody deleted the server; the Machine goes. The wait that nobody expects is told, once.
+func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		<-time.After(2 * time.Minute)
+		r.removeServer(r.onlyServer().ID)
+		r.restartNow()
+		<-time.After(time.Minute)
+		r.cloud.ResetCalls()
+		began := time.Now()
+		log := logAt(t, "2", func() { r.mustRemove(m) })
+		wantWithin(t, began, 17*time.Second)
+		r.wantCalls("DeleteServer", 0)
+		if reads := r.cloud.CallCounts()["GetServer"] + r.cloud.CallCounts()["ListServers"]; reads > 8 {
+			t.Errorf("%d reads, want at most 8: %v", reads, r.cloud.CallCounts())
+		}
+		if lines := strings.Count(log, "nobody asked for its deletion"); lines != 1 {
+			t.Errorf("%d lines tell of the wait, want 1:\n%s", lines, log)
+		}
+	})
+}
 
 // What the driver does not take for granted.
 

@@ -23,39 +23,35 @@ import (
 )
 
 func TestCreateMachineLeavesOthersServersAlone(t *testing.T) {
-	for name, change := range map[string]func(map[string]any){
-		"another cluster's":        func(labels map[string]any) { labels[clusterLabel] = "shoot-b" },
-		"another machine's":        func(labels map[string]any) { labels[provider.StackitMachineLabel] = "m2" },
-		"one without our labels":   func(labels map[string]any) { clear(labels); labels["made-by"] = "hand" },
-		"one of no cluster at all": func(labels map[string]any) { delete(labels, clusterLabel) },
+	for name, row := range map[string]struct {
+		withoutCluster bool // the class
+		change         func(labels map[string]any)
+	}{
+		"another cluster's":        {false, func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }},
+		"another machine's":        {false, func(labels map[string]any) { labels[provider.StackitMachineLabel] = "m2" }},
+		"one without our labels":   {false, func(labels map[string]any) { clear(labels); labels["made-by"] = "hand" }},
+		"one of no cluster at all": {false, func(labels map[string]any) { delete(labels, clusterLabel) }},
+		"another class's": {true, func(labels map[string]any) {
+			delete(labels, clusterLabel)
+			labels[provider.StackitMachineClassLabel] = "class-of-another-cluster"
+		}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			foreign := r.makeServer("m1", change)
+			if row.withoutCluster {
+				r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
+			}
+			foreign := r.makeServer("m1", row.change)
 			response := r.mustCreate(machine("m1"))
 			if response.ProviderID == providerIDOf(foreign) {
 				t.Error("a foreign server was adopted")
 			}
-			r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
-			r.wantOnly(foreign)
+			r.mustRemove(withID(machine("m1"), response.ProviderID))
+			if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
+				t.Errorf("%s %s is left, want the foreign one, %s", left.Status, left.ID, foreign)
+			}
 		})
 	}
-}
-
-func TestCreateMachineWithoutAClusterLabelGoesByTheClassToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
-		foreign := r.makeServer("m1", func(labels map[string]any) {
-			delete(labels, clusterLabel)
-			labels[provider.StackitMachineClassLabel] = "class-of-another-cluster"
-		})
-		created := r.mustCreate(machine("m1"))
-		r.mustDelete(withID(r.deleted(machine("m1")), created.ProviderID))
-		if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
-			t.Errorf("%s %s is left, want the foreign one, %s", left.Status, left.ID, foreign)
-		}
-	})
 }
 
 // The Machine's ProviderID names the server.

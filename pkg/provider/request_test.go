@@ -14,7 +14,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -32,18 +31,6 @@ func TestCreateMachineFillsInFromTheSecret(t *testing.T) {
 		if server.NetworkID != iaasmock.DefaultNetworkID || server.AvailabilityZone != iaasmock.DefaultAvailabilityZone ||
 			string(server.UserData) != "#cloud-config from the Secret" {
 			t.Errorf("network %q, zone %q, userData %q: want the Secret's", server.NetworkID, server.AvailabilityZone, server.UserData)
-		}
-	})
-}
-
-func TestDeleteMachineWithoutARegionSaysWhatToSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		delete(r.secret.Data, "region")
-		err := r.remove(machine("m1"))
-		wantCode(t, err, codes.InvalidArgument)
-		if !strings.Contains(err.Error(), "providerSpec.region") || !strings.Contains(err.Error(), "Secret") {
-			t.Errorf("%q does not say where to set the region", err)
 		}
 	})
 }
@@ -79,44 +66,55 @@ func TestDeleteMachineWithAWrongDefaultNetwork(t *testing.T) {
 	})
 }
 
-func TestWrongInputsNameEveryField(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) {
-			spec["machineType"] = ""
-			spec["imageId"] = "no-uuid"
-			spec["networking"] = map[string]any{"networkId": 5}
-			spec["bootVolume"] = map[string]any{"size": 0}
-		})
-		r.secret.Data["projectId"] = []byte("my-project")
-		r.secret.Data["serviceAccountKey"] = []byte("{}")
+// Wrong inputs are told at once, each field by its name and none by its value.
+func TestWrongInputs(t *testing.T) {
+	create := func(r *rig) error { return r.createErr(machine("m1")) }
+	status := func(r *rig) error { return r.statusErr(machine("m1")) } // the manager asks for it first
+	allWrong := func(r *rig, spec map[string]any) {
+		spec["machineType"], spec["imageId"] = "", "no-uuid"
+		spec["networking"], spec["bootVolume"] = map[string]any{"networkId": 5}, map[string]any{"size": 0}
+		r.secret.Data["projectId"], r.secret.Data["serviceAccountKey"] = []byte("my-project"), []byte("{}")
 		delete(r.secret.Data, "region")
-		// The manager asks for the status first: that must tell as much.
-		for _, err := range []error{r.statusErr(machine("m1")), r.createErr(machine("m1"))} {
-			wantCode(t, err, codes.InvalidArgument)
-			wantSaid(t, err.Error(), "providerSpec.region", "providerSpec.machineType", "providerSpec.imageId",
-				"providerSpec.networking", "providerSpec.bootVolume.size", "secret.projectId", "secret.serviceAccountKey")
-		}
-		r.wantNoCalls()
-	})
-}
-
-// Of wrong types the first is named, beside all that is wrong with what was decoded.
-func TestAWrongTypeIsNamedWithItsPath(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) {
-			spec["networking"] = map[string]any{"nicIds": []any{"s3cr3t"}}
-			spec["userData"] = 81726354
-		})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.InvalidArgument)
-		for _, want := range []string{"providerSpec.userData: Invalid value: is a JSON number, must be a string", "providerSpec.networking.nicIds(0)"} {
-			if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "81726354") {
-				t.Errorf("got %q, want %q and no value", err, want)
+	}
+	all := []string{"providerSpec.region", "providerSpec.machineType", "providerSpec.imageId", "providerSpec.networking",
+		"providerSpec.bootVolume.size", "secret.projectId", "secret.serviceAccountKey"}
+	for name, row := range map[string]struct {
+		change func(r *rig, spec map[string]any)
+		call   func(*rig) error
+		says   []string
+	}{
+		"CreateMachine(nil)":     {nil, func(r *rig) error { _, err := r.driver.CreateMachine(r.t.Context(), nil); return err }, nil},
+		"InitializeMachine(nil)": {nil, func(r *rig) error { _, err := r.driver.InitializeMachine(r.t.Context(), nil); return err }, nil},
+		"GetMachineStatus(nil)":  {nil, func(r *rig) error { _, err := r.driver.GetMachineStatus(r.t.Context(), nil); return err }, nil},
+		"DeleteMachine(nil)":     {nil, func(r *rig) error { _, err := r.driver.DeleteMachine(r.t.Context(), nil); return err }, nil},
+		"ListMachines(nil)":      {nil, func(r *rig) error { _, err := r.driver.ListMachines(r.t.Context(), nil); return err }, nil},
+		"no class":               {nil, func(r *rig) error { r.class = nil; return create(r) }, nil},
+		"no Secret":              {nil, func(r *rig) error { r.secret = nil; return create(r) }, nil},
+		"an empty Secret":        {nil, func(r *rig) error { r.secret.Data = nil; return create(r) }, nil},
+		"no name":                {nil, func(r *rig) error { return r.createErr(machine("")) }, nil},
+		"all fields":             {allWrong, create, all},
+		"all fields, status":     {allWrong, status, all},
+		"no region to delete in": {func(r *rig, _ map[string]any) { delete(r.secret.Data, "region") },
+			func(r *rig) error { return r.remove(machine("m1")) }, []string{"providerSpec.region", "Secret"}},
+		"a wrong type, and a value": {func(_ *rig, spec map[string]any) {
+			spec["networking"], spec["userData"] = map[string]any{"nicIds": []any{"no-uuid"}}, 81726354
+		}, create, []string{
+			"providerSpec.userData: Invalid value: is a JSON number, must be a string", "providerSpec.networking.nicIds(0)"}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			if row.change != nil {
+				r.setSpec(func(spec map[string]any) { row.change(r, spec) })
 			}
-		}
-	})
+			err := row.call(r)
+			wantCode(t, err, codes.InvalidArgument)
+			wantSaid(t, err.Error(), row.says...)
+			if strings.Contains(err.Error(), "81726354") {
+				t.Errorf("%v shows a value", err)
+			}
+			r.wantNoCalls()
+		})
+	}
 }
 
 func TestUserDataIsNotTooLong(t *testing.T) {
@@ -179,27 +177,6 @@ func TestAnEditedClassLosesNoServer(t *testing.T) {
 			r.mustRemove(m)
 			r.wantNothingLeft()
 		})
-	}
-}
-
-func TestMissingInputs(t *testing.T) {
-	for name, call := range map[string]func(context.Context, *rig) error{
-		"CreateMachine(nil)":     func(ctx context.Context, r *rig) error { _, err := r.driver.CreateMachine(ctx, nil); return err },
-		"InitializeMachine(nil)": func(ctx context.Context, r *rig) error { _, err := r.driver.InitializeMachine(ctx, nil); return err },
-		"GetMachineStatus(nil)":  func(ctx context.Context, r *rig) error { _, err := r.driver.GetMachineStatus(ctx, nil); return err },
-		"DeleteMachine(nil)":     func(ctx context.Context, r *rig) error { _, err := r.driver.DeleteMachine(ctx, nil); return err },
-		"ListMachines(nil)":      func(ctx context.Context, r *rig) error { _, err := r.driver.ListMachines(ctx, nil); return err },
-		"no class":               func(_ context.Context, r *rig) error { r.class = nil; _, err := r.create(machine("m1")); return err },
-		"no Secret":              func(_ context.Context, r *rig) error { r.secret = nil; _, err := r.create(machine("m1")); return err },
-		"empty Secret": func(_ context.Context, r *rig) error {
-			r.secret = &corev1.Secret{}
-			_, err := r.create(machine("m1"))
-			return err
-		},
-		"no name":       func(_ context.Context, r *rig) error { return r.createErr(machine("")) },
-		"too long name": func(_ context.Context, r *rig) error { return r.createErr(machine(strings.Repeat("m", 64))) },
-	} {
-		bubble(t, name, func(t *testing.T) { wantCode(t, call(t.Context(), newRig(t)), codes.InvalidArgument) })
 	}
 }
 
@@ -267,33 +244,6 @@ func TestDeadlineOfACreation(t *testing.T) {
 			m.CreationTimestamp = metav1.NewTime(time.Now().Add(-row.age))
 			m.Spec.MachineConfiguration = row.configuration
 			wantDeadline(t, r, row.want, func() error { return r.createErr(m) })
-		})
-	}
-}
-
-func TestOtherDeadlinesOfACreation(t *testing.T) {
-	for name, row := range map[string]struct {
-		call func(r *rig, serverID string) error
-		want time.Duration
-	}{
-		"CreateMachine of a Machine without a creationTimestamp": {func(r *rig, _ string) error {
-			return r.createErr(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
-		}, 10 * time.Minute},
-		"InitializeMachine": {func(r *rig, serverID string) error {
-			m := withID(machine("m1"), providerIDOf(serverID))
-			m.CreationTimestamp = metav1.NewTime(time.Now().Add(-13 * time.Minute))
-			_, err := r.initialize(m)
-			return err
-		}, 7 * time.Minute},
-		"WaitUntilServerRunning": {func(r *rig, serverID string) error {
-			return r.provider().WaitUntilServerRunning(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID)
-		}, 10 * time.Minute},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithBootDuration(24*time.Hour))
-			id := r.makeServer("m1", nil)
-			r.list() // opens the session that WaitUntilServerRunning uses
-			wantDeadline(t, r, row.want, func() error { return row.call(r, id) })
 		})
 	}
 }

@@ -31,27 +31,28 @@ import (
 // The manager passes a context without a deadline: every call has its own.
 func TestEveryCallEnds(t *testing.T) {
 	silent := iaasmock.Fault{Operation: iaasmock.OperationIaaS, Delay: 24 * time.Hour}
+	neverBoots := iaasmock.Fault{Operation: "CreateServer", NeverBoots: true}
 	for name, row := range map[string]struct {
 		fault  iaasmock.Fault
 		call   func(*rig) error
 		within time.Duration
 		want   codes.Code
 	}{
-		"CreateMachine whose server never boots": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
+		"CreateMachine whose server never boots": {neverBoots,
 			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
 			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
 			func(r *rig) error { return r.initErr(withID(machine("m1"), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
-		"CreateMachine without a creationTimestamp": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
+		"CreateMachine without a creationTimestamp": {neverBoots,
 			func(r *rig) error { return r.createErr(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}) },
 			10 * time.Minute, codes.DeadlineExceeded},
-		"InitializeMachine after 13 of 20 minutes": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true}, func(r *rig) error {
+		"InitializeMachine after 13 of 20 minutes": {neverBoots, func(r *rig) error {
 			m := withID(machine("m1"), providerIDOf(r.makeServer("m1", nil)))
 			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-13 * time.Minute)
 			return r.initErr(m)
 		}, 7 * time.Minute, codes.DeadlineExceeded},
-		"WaitUntilServerRunning": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true}, func(r *rig) error {
+		"WaitUntilServerRunning": {neverBoots, func(r *rig) error {
 			id := r.makeServer("m1", nil)
 			r.list() // opens a session
 			return r.provider().WaitUntilServerRunning(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)

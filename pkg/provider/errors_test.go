@@ -207,35 +207,46 @@ func TestReasonIn(t *testing.T) {
 // Texts of the services behind the API, at the POST, whatever its status, and of a server in ERROR.
 func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 	const none = codes.Internal // nothing is said of it
-	for message, want := range map[string]codes.Code{
-		"No valid host was found. There are not enough hosts available.":                                    codes.ResourceExhausted,
-		"Exhausted all hosts available for retrying build failures for instance 7.":                         codes.ResourceExhausted,
-		"Insufficient compute resources: Requested instance NUMA topology cannot fit.":                      codes.ResourceExhausted,
-		"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.":                   codes.ResourceExhausted,
-		"Maximum number of ports exceeded":                                                                  codes.ResourceExhausted,
-		"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded":                              codes.ResourceExhausted,
-		"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores":                            codes.ResourceExhausted,
-		"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.": codes.InvalidArgument,
-		"Exceeded maximum amount of allowed address pairs":                                                  codes.InvalidArgument,
-		"Maximum number of metadata items exceeds 128":                                                      codes.InvalidArgument,
-		"Conflict [a]\nb": none,
-		"":                none,
+	for want, messages := range map[codes.Code][]string{
+		codes.ResourceExhausted: {
+			"No valid host was found. There are not enough hosts available.",
+			"Exhausted all hosts available for retrying build failures for instance 7.",
+			"Insufficient compute resources: Requested instance NUMA topology cannot fit.",
+			"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.",
+			"Maximum number of ports exceeded",
+			"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded",
+			"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores",
+		},
+		codes.InvalidArgument: {
+			"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.",
+			"Exceeded maximum amount of allowed address pairs",
+			"Maximum number of metadata items exceeds 128",
+		},
+		none: {"Conflict [a]\nb", ""},
 	} {
-		errs := []error{faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, "")}
-		for _, status := range []int{400, 403, 409, 413, 500} {
-			if want != none && (want != codes.InvalidArgument || status < 500) { // nobody knows what such a POST made
-				errs = append(errs, &APIError{Call: callCreateServer, StatusCode: status, Message: message, shown: redacted(message, "")})
-			}
+		for _, message := range messages {
+			t.Run(message, func(t *testing.T) { checkExhausted(t, message, want) })
 		}
-		for _, err := range errs {
-			code, text := Classify(err)
-			if code != want {
-				t.Errorf("%v is %s, want %s", err, code, want)
-			}
-			checkText(t, code, text)
-			if !strings.Contains(message, "LimitExceeded") { // Gardener has two classes for it
-				checkClass(t, code, text)
-			}
+	}
+}
+
+func checkExhausted(t *testing.T, message string, want codes.Code) {
+	t.Helper()
+	shown := withoutMisleadingWords(message)
+	errs := []error{faultyError(&Server{ID: "s", ErrorMessage: shown}, "")}
+	for _, status := range []int{400, 403, 409, 413, 500} { // of 500 nobody knows what such a POST made
+		if want == codes.ResourceExhausted || want == codes.InvalidArgument && status < 500 {
+			errs = append(errs, &APIError{Call: callCreateServer, StatusCode: status, Message: message, shown: shown})
+		}
+	}
+	for _, err := range errs {
+		code, text := Classify(err)
+		if code != want {
+			t.Errorf("%v is %s, want %s", err, code, want)
+		}
+		checkText(t, code, text)
+		if !strings.Contains(message, "LimitExceeded") { // Gardener has two classes for it
+			checkClass(t, code, text)
 		}
 	}
 }

@@ -261,13 +261,13 @@ func TestListsOfTheProjectThatFailedOnceAreAskedAgain(t *testing.T) {
 		<-time.After(time.Minute)
 		r.makeServer("m1", func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) })
 		r.restartNow()
-		works := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: http.StatusRequestEntityTooLarge})
+		works := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: 413})
 		for r.remove(other) != nil {
 			<-time.After(5 * time.Second)
 		}
 		works()
 		<-time.After(40 * time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, Status: http.StatusInternalServerError})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, Status: 500})
 		wantReason(t, r.remove(m), provider.ReasonNotOurs)
 		r.onlyServer()
 	})

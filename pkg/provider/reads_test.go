@@ -29,7 +29,8 @@ func TestCreateMachineReadsALoneServerSeldomWhileItBoots(t *testing.T) {
 			r.mustCreate(machine("m1"))
 			reads, server := 0, r.onlyServer()
 			for _, call := range r.cloud.Calls() {
-				if call.Method == http.MethodGet && !call.StartedAt.Before(server.CreatedAt) && call.StartedAt.Before(server.LaunchedAt) {
+				at := call.StartedAt
+				if call.Method == http.MethodGet && !at.Before(server.CreatedAt) && at.Before(server.LaunchedAt) {
 					reads++
 				}
 			}

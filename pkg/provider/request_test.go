@@ -83,17 +83,32 @@ func TestWrongInputs(t *testing.T) {
 		call   func(*rig) error
 		says   []string
 	}{
-		"CreateMachine(nil)":     {nil, func(r *rig) error { _, err := r.driver.CreateMachine(r.t.Context(), nil); return err }, nil},
-		"InitializeMachine(nil)": {nil, func(r *rig) error { _, err := r.driver.InitializeMachine(r.t.Context(), nil); return err }, nil},
-		"GetMachineStatus(nil)":  {nil, func(r *rig) error { _, err := r.driver.GetMachineStatus(r.t.Context(), nil); return err }, nil},
-		"DeleteMachine(nil)":     {nil, func(r *rig) error { _, err := r.driver.DeleteMachine(r.t.Context(), nil); return err }, nil},
-		"ListMachines(nil)":      {nil, func(r *rig) error { _, err := r.driver.ListMachines(r.t.Context(), nil); return err }, nil},
-		"no class":               {nil, func(r *rig) error { r.class = nil; return create(r) }, nil},
-		"no Secret":              {nil, func(r *rig) error { r.secret = nil; return create(r) }, nil},
-		"an empty Secret":        {nil, func(r *rig) error { r.secret.Data = nil; return create(r) }, nil},
-		"no name":                {nil, func(r *rig) error { return r.createErr(machine("")) }, nil},
-		"all fields":             {allWrong, create, all},
-		"all fields, status":     {allWrong, status, all},
+		"CreateMachine(nil)": {nil, func(r *rig) error {
+			_, err := r.driver.CreateMachine(r.t.Context(), nil)
+			return err
+		}, nil},
+		"InitializeMachine(nil)": {nil, func(r *rig) error {
+			_, err := r.driver.InitializeMachine(r.t.Context(), nil)
+			return err
+		}, nil},
+		"GetMachineStatus(nil)": {nil, func(r *rig) error {
+			_, err := r.driver.GetMachineStatus(r.t.Context(), nil)
+			return err
+		}, nil},
+		"DeleteMachine(nil)": {nil, func(r *rig) error {
+			_, err := r.driver.DeleteMachine(r.t.Context(), nil)
+			return err
+		}, nil},
+		"ListMachines(nil)": {nil, func(r *rig) error {
+			_, err := r.driver.ListMachines(r.t.Context(), nil)
+			return err
+		}, nil},
+		"no class":           {nil, func(r *rig) error { r.class = nil; return create(r) }, nil},
+		"no Secret":          {nil, func(r *rig) error { r.secret = nil; return create(r) }, nil},
+		"an empty Secret":    {nil, func(r *rig) error { r.secret.Data = nil; return create(r) }, nil},
+		"no name":            {nil, func(r *rig) error { return r.createErr(machine("")) }, nil},
+		"all fields":         {allWrong, create, all},
+		"all fields, status": {allWrong, status, all},
 		"no region to delete in": {func(r *rig, _ map[string]any) { delete(r.secret.Data, "region") },
 			func(r *rig) error { return r.remove(machine("m1")) }, []string{"providerSpec.region", "Secret"}},
 		"a wrong type, and a value": {func(_ *rig, spec map[string]any) {

@@ -97,20 +97,21 @@ func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // answer is lost no second one is sent before an accepted one would have shown, and then by the manager's next
 // call; a POST that was given up after its attempt's time may be accepted then.
 func TestWhenAPOSTIsRepeated(t *testing.T) {
-	const settle, never = provider.DefaultSettle, -1
+	type fault = iaasmock.Fault
+	const settle, late, never = provider.DefaultSettle, 20 * time.Second, -1
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
+		fault fault
 		want  codes.Code
 		after time.Duration
 	}{
-		"it was refused":                   {iaasmock.Fault{Status: http.StatusUnprocessableEntity}, codes.InvalidArgument, 0},
-		"it was lost":                      {iaasmock.Fault{DropBefore: true}, codes.Unavailable, settle},
-		"it was given up after 20 s":       {iaasmock.Fault{DropBefore: true, Delay: 20 * time.Second}, codes.Unavailable, settle + 20*time.Second},
-		"its answer was lost":              {iaasmock.Fault{DropAfter: true}, codes.OK, never},
-		"500 although the server was made": {iaasmock.Fault{Executed: true, Status: http.StatusInternalServerError}, codes.OK, never},
-		"a gateway gave up, it was made":   {iaasmock.Fault{Executed: true, Status: http.StatusGatewayTimeout, Body: "<html>"}, codes.OK, never},
-		"201 without a UUID, it was made":  {iaasmock.Fault{Status: http.StatusCreated, Body: someServer, Executed: true}, codes.OK, never},
-		"201 without a UUID, it was not":   {iaasmock.Fault{Status: http.StatusCreated, Body: someServer}, codes.Unavailable, settle},
+		"it was refused":                   {fault{Status: 422}, codes.InvalidArgument, 0},
+		"it was lost":                      {fault{DropBefore: true}, codes.Unavailable, settle},
+		"it was given up":                  {fault{DropBefore: true, Delay: late}, codes.Unavailable, settle + late},
+		"its answer was lost":              {fault{DropAfter: true}, codes.OK, never},
+		"500 although the server was made": {fault{Executed: true, Status: 500}, codes.OK, never},
+		"a gateway gave up, it was made":   {fault{Executed: true, Status: 504, Body: "<html>"}, codes.OK, never},
+		"201 without a UUID, it was made":  {fault{Status: 201, Body: someServer, Executed: true}, codes.OK, never},
+		"201 without a UUID, it was not":   {fault{Status: 201, Body: someServer}, codes.Unavailable, settle},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(20*time.Second))
@@ -128,7 +129,8 @@ func TestWhenAPOSTIsRepeated(t *testing.T) {
 	}
 }
 
-// someServer is an answer that names a server by an ID that is no UUID: none is read by it, and no ProviderID names one.
+// someServer is an answer that names a server by an ID that is no UUID: none is read by it, and no ProviderID
+// names one.
 const someServer = `{"id":"server-1","name":"m1","machineType":"c2i.2"}`
 
 // A predecessor may have asked for a server that does not show yet.

@@ -298,21 +298,22 @@ func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
 		}
 		return labels
 	}
+	const refused, made = codes.FailedPrecondition, codes.OK
 	for name, row := range map[string]struct {
 		class        map[string]any // the providerSpec's labels
 		projectLists bool
 		labels       map[string]any // the server's
 		want         codes.Code
 	}{
-		"no label at all":                       {ofCluster, true, set(), codes.FailedPrecondition},
-		"only its class label":                  {ofCluster, true, set(classLabel, "class-a"), codes.FailedPrecondition},
-		"no machine label":                      {ofCluster, true, set(clusterLabel, "shoot-a", classLabel, "class-a"), codes.FailedPrecondition},
-		"no cluster label":                      {ofCluster, true, set(machineLabel, "m1", classLabel, "class-a"), codes.FailedPrecondition},
-		"no cluster label, no lists of project": {ofCluster, false, set(machineLabel, "m1", classLabel, "class-a"), codes.FailedPrecondition},
-		"no class label":                        {ofClass, true, set(machineLabel, "m1"), codes.FailedPrecondition},
-		"no class label, no lists of project":   {ofClass, false, set(machineLabel, "m1"), codes.FailedPrecondition},
-		"another machine's":                     {ofCluster, true, set(machineLabel, "m2", classLabel, "class-a"), codes.OK},
-		"another cluster's, by key":             {ofCluster, true, set("example.org/cluster", "c", classLabel, "class-a"), codes.OK},
+		"no label at all":                    {ofCluster, true, set(), refused},
+		"only its class label":               {ofCluster, true, set(classLabel, "class-a"), refused},
+		"no machine label":                   {ofCluster, true, set(clusterLabel, "shoot-a", classLabel, "class-a"), refused},
+		"no cluster label":                   {ofCluster, true, set(machineLabel, "m1", classLabel, "class-a"), refused},
+		"no cluster label nor project lists": {ofCluster, false, set(machineLabel, "m1", classLabel, "class-a"), refused},
+		"no class label":                     {ofClass, true, set(machineLabel, "m1"), refused},
+		"no class label nor project lists":   {ofClass, false, set(machineLabel, "m1"), refused},
+		"another machine's":                  {ofCluster, true, set(machineLabel, "m2", classLabel, "class-a"), made},
+		"another cluster's, by key":          {ofCluster, true, set("example.org/cluster", "c", classLabel, "class-a"), made},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -167,32 +167,34 @@ func TestWhatAnEntryKnows(t *testing.T) {
 	}
 	other := key
 	other.UID = "u2"
-	claim := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }
-	failed := func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Failed(key, "s1", errors.New("no host")) }
+	accepted := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s1") }
+	failed := func(l *ledger.Ledger) { accepted(l); l.Failed(key, "s1", errors.New("no host")) }
+	adopt := func(l *ledger.Ledger) { l.Adopt(key, "s1") }
 	seen := func(l *ledger.Ledger, server string) {
 		l.SawAddresses(key, server, []string{"10.0.0.1"})
 		l.SawAllowed(key, server, "100.64.0.0/12")
 	}
-	adopted := func(l *ledger.Ledger) { l.Adopt(key, "s1"); seen(l, "s1") }
+	adopted := func(l *ledger.Ledger) { adopt(l); seen(l, "s1") }
 	all := known{server: "s1", addresses: 1, allowed: "100.64.0.0/12"}
 	for name, row := range map[string]struct {
 		happens func(*ledger.Ledger)
 		of      ledger.Key
 		want    known
 	}{
-		"its answer named it":         {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1") }, key, known{server: "s1", unread: true}},
-		"it was read":                 {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Adopt(key, "s1") }, key, known{server: "s1"}},
-		"its NICs were read":          {adopted, key, all},
-		"it is adopted again":         {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s1") }, key, all},
-		"NICs of another were read":   {func(l *ledger.Ledger) { l.Adopt(key, "s1"); seen(l, "s2") }, key, known{server: "s1"}},
-		"it is gone":                  {func(l *ledger.Ledger) { adopted(l); l.ServerGone(key, "s1") }, key, known{}},
-		"another one is adopted":      {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
-		"another one was made":        {func(l *ledger.Ledger) { adopted(l); claim(l); l.Accepted(key, "s2") }, key, known{server: "s2", unread: true}},
-		"the machine is deleted":      {func(l *ledger.Ledger) { adopted(l); l.Forget(key) }, key, known{}},
-		"it failed":                   {failed, key, known{fault: true}},
-		"it failed, one is adopted":   {func(l *ledger.Ledger) { failed(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
-		"another Machine asks":        {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, other, known{server: "s1", ofAnother: true}},
-		"another Machine has its own": {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.Adopt(other, "s2") }, other, known{server: "s2"}},
+		"its answer named it": {accepted, key, known{server: "s1", unread: true}},
+		"it was read":         {func(l *ledger.Ledger) { accepted(l); adopt(l) }, key, known{server: "s1"}},
+		"its NICs were read":  {adopted, key, all},
+		"it is adopted again": {func(l *ledger.Ledger) { adopted(l); adopt(l) }, key, all},
+		"NICs of another":     {func(l *ledger.Ledger) { adopt(l); seen(l, "s2") }, key, known{server: "s1"}},
+		"it is gone":          {func(l *ledger.Ledger) { adopted(l); l.ServerGone(key, "s1") }, key, known{}},
+		"another is adopted":  {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
+		"another was made": {func(l *ledger.Ledger) { l.Adopt(key, "s2"); accepted(l) }, key,
+			known{server: "s1", unread: true}},
+		"machine is deleted":      {func(l *ledger.Ledger) { adopted(l); l.Forget(key) }, key, known{}},
+		"it failed":               {failed, key, known{fault: true}},
+		"one failed, one is used": {func(l *ledger.Ledger) { failed(l); adopt(l) }, key, known{server: "s1"}},
+		"another Machine asks":    {adopt, other, known{server: "s1", ofAnother: true}},
+		"another has its own":     {func(l *ledger.Ledger) { adopt(l); l.Adopt(other, "s2") }, other, known{server: "s2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -32,9 +33,9 @@ type fakeEnvironment struct {
 func (e fakeEnvironment) Done() <-chan struct{} { return e.done }
 func (e fakeEnvironment) Err() error            { return e.err }
 
-func oneStep(limit time.Duration, reached error) []step {
+func oneStep(reached error) []step {
 	return []step{{
-		title: "up", limit: limit,
+		title:   "up",
 		begin:   func(context.Context) error { return nil },
 		reached: func(state) error { return reached },
 	}}
@@ -52,10 +53,10 @@ func TestTour(t *testing.T) {
 		env           fakeEnvironment
 		want          string
 	}{
-		"all well": {steps: oneStep(time.Minute, nil)},
-		"a step is never reached": {steps: oneStep(time.Millisecond, missing),
-			want: "up: late: not reached after 1ms: 2 of 3 up"},
-		"a part dies": {steps: oneStep(time.Minute, missing), want: "up: etcd: exited",
+		"all well": {steps: oneStep(nil)},
+		"a step is never reached": {steps: oneStep(missing),
+			want: "up: late: not reached after 5m0s: 2 of 3 up"},
+		"a part dies": {steps: oneStep(missing), want: "up: etcd: exited",
 			env: fakeEnvironment{died, errors.New("etcd: exited")}},
 		"a machine is left": {after: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil),
 			want: "left over: machine worker-a"},
@@ -69,16 +70,18 @@ func TestTour(t *testing.T) {
 		"a user's volume is gone": {before: state{volumes: []iaasmock.Volume{data}}, want: "lost: volume data"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			looks := 0
-			look := func(context.Context) (state, error) {
-				looks++
-				return map[bool]state{true: test.before, false: test.after}[looks == 1], nil
-			}
-			view := &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
-			err := (&tour{view: view, look: look, env: test.env}).run(t.Context(), test.steps)
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				looks := 0
+				look := func(context.Context) (state, error) {
+					looks++
+					return map[bool]state{true: test.before, false: test.after}[looks == 1], nil
+				}
+				view := &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
+				err := (&tour{view: view, look: look, env: test.env}).run(t.Context(), test.steps)
+				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
+					t.Errorf("got %v, want %q", err, test.want)
+				}
+			})
 		})
 	}
 }

@@ -194,10 +194,12 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: two run at a time, the longest first.
+# The unit tests keep two cores busy; the manager's suite beside them waits for its one control plane. What
+# comes after that mostly waits, too, but for many of them: two run at a time, the longest first.
 .PHONY: test
-test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
-	@$(MAKE) -j2 test-e2e test-integration test-cloud-mock test-localenv test-programs test-image test-monitoring
+test: localenv race-note ## All tests: -unit, -integration, -e2e, -cloud-mock, -localenv, -programs, -image, -monitoring.
+	@$(MAKE) -j3 test-short test-full test-integration
+	@$(MAKE) -j2 test-e2e test-cloud-mock test-localenv test-programs test-image test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full

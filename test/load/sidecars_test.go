@@ -64,7 +64,6 @@ func TestSidecarsShareAnAPI(t *testing.T) {
 	unlimited := scenario{sidecars: 1, machines: 200, maxTime: 1.2, maxAttempts: 1}
 	rows := map[string]scenario{
 		"1,000 within 10 s":                        thousand,
-		"300 at once":                              atOnce,
 		"300 at once, after an idle hour":          idle,
 		"300 within 10 s, a refusal costs a fifth": costly,
 		"300 within 10 s, Retry-After is 30 s":     told,

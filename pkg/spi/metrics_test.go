@@ -15,9 +15,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/time/rate"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
-	"golang.org/x/time/rate"
 )
 
 // roundTripper answers without a network.

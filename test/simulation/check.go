@@ -96,7 +96,7 @@ func isCreationTimedOut(err error) bool {
 
 // checkCode checks a driver error's code: one that makes the manager wait for
 // minutes, or give up, needs a cause that says so.
-func (w *world) checkCode(method string, m *v1alpha1.Machine, code codes.Code, err error) {
+func (w *world) checkCode(method string, code codes.Code, err error) {
 	w.checkText(method, code, err)
 	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
 		return

@@ -369,6 +369,6 @@ func (p *process) decode(method string, m *v1alpha1.Machine, err error) codes.Co
 		w.violated("the manager cannot decode the error of %s: %v", method, err)
 		return codes.Unknown
 	}
-	w.checkCode(method, m, decoded.Code(), err)
+	w.checkCode(method, decoded.Code(), err)
 	return decoded.Code()
 }

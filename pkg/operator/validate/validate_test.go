@@ -142,8 +142,6 @@ type row struct {
 var longName = strings.Repeat("abcde-", 9) + "abcdef"
 
 func TestFindings(t *testing.T) {
-	const spec = "providerSpec:\n  machineType: c2i.2\n  imageId: 30000000-0000-4000-8000-000000000001\n" +
-		"  bootVolume: {size: 20}\n  labels: {kubernetes.io/cluster: one}\n"
 	const secretRef = "secretRef: {name: credentials, namespace: default}"
 	credentialsRef := "credentialsSecretRef: {name: more, namespace: default}\nproviderSpec:"
 	more := "apiVersion: v1\nkind: Secret\nmetadata: {name: more}\nstringData: {region: eu02}\n---\n"

@@ -17,9 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -92,11 +90,9 @@ func (s *sick) examine(t *testing.T) *Result {
 	}
 	rig.Add(secret)
 	rig.MakeClusters()
-	d := &Doctor{Report: s.report, Access: &account.Access{
-		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control,
-		Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 30 * time.Second, Clock: clock.RealClock{},
-	}}
-	d.reported = map[string]bool{}
+	rig.Access.Sessions = &spi.PluginSPIImpl{Config: s.config}
+	rig.Access.SecretName, rig.Access.ReadTimeout = "sick", 30*time.Second
+	d := &Doctor{Report: s.report, Access: rig.Access, reported: map[string]bool{}}
 	d.examineAccounts(t.Context())
 	return &d.result
 }

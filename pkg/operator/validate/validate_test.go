@@ -4,10 +4,10 @@
 package validate
 
 import (
-	"encoding/json"
 	"flag"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,11 +48,7 @@ func good(t *testing.T, changes ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inOneLine, err := json.Marshal(string(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return changed(t, strings.Replace(string(text), "KEY", string(inOneLine), 1), changes...)
+	return changed(t, strings.Replace(string(text), "KEY", strconv.Quote(string(key)), 1), changes...)
 }
 
 func changed(t *testing.T, text string, changes ...string) string {

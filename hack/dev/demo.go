@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,11 +101,13 @@ func steps(env *localenv.Env) []step {
 			reached: func(s state) error { return d.running(s, 5, "stackit-worker-minimal") },
 		},
 		{
-			title: "Roll to a MachineClass with larger machines",
+			title: "Roll to the other MachineClass of samples/",
 			begin: func(ctx context.Context) error {
-				return d.roll(ctx, "stackit-worker-minimal", "stackit-worker-larger", "g2i.4")
+				return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) {
+					md.Spec.Template.Spec.Class.Name = "stackit-worker"
+				})
 			},
-			reached: func(s state) error { return d.running(s, 5, "stackit-worker-larger") },
+			reached: func(s state) error { return d.running(s, 5, "stackit-worker") },
 		},
 		{
 			title:   "Scale to 0",
@@ -163,30 +163,6 @@ type deployment struct {
 
 func (d deployment) scale(ctx context.Context, replicas int32) error {
 	return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) { md.Spec.Replicas = replicas })
-}
-
-// roll makes a class like the present one with another machine type, and lets
-// the deployment use it.
-func (d deployment) roll(ctx context.Context, from, to, machineType string) error {
-	var class machinev1alpha1.MachineClass
-	if err := d.env.Client().Get(ctx, client.ObjectKey{Namespace: d.env.Namespace(), Name: from}, &class); err != nil {
-		return err
-	}
-	var spec map[string]any
-	if err := json.Unmarshal(class.ProviderSpec.Raw, &spec); err != nil {
-		return fmt.Errorf("providerSpec of %s: %w", from, err)
-	}
-	spec["machineType"] = machineType
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		return err
-	}
-	class.ObjectMeta = metav1.ObjectMeta{Namespace: class.Namespace, Name: to}
-	class.ProviderSpec.Raw = raw
-	if err := d.env.Apply(ctx, &class); err != nil {
-		return err
-	}
-	return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Class.Name = to })
 }
 
 func (d deployment) change(ctx context.Context, change func(*machinev1alpha1.MachineDeployment)) error {

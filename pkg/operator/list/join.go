@@ -46,7 +46,10 @@ func (s *observation) join() {
 	if s.query.Cluster != nil {
 		s.clusters = []map[string]string{s.query.Cluster}
 	}
-	s.sortMachines()
+	// Of two Machines with one name, that of the Namespace is the likelier owner.
+	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
+		return cmp.Compare(last(a.Namespace != s.Namespace), last(b.Namespace != s.Namespace))
+	})
 	owners := account.NewOwners(s.machines)
 	owners.Incomplete = !s.allMachinesRead
 	views := map[*v1alpha1.Machine]*machineView{}
@@ -91,33 +94,21 @@ func (v *serverView) findOwner() {
 	}
 }
 
+// last sorts behind the rest what is so.
+func last(isSo bool) int {
+	if isSo {
+		return 1
+	}
+	return 0
+}
+
 // compareServers sorts a Machine's servers: that of the ProviderID, then as the driver chooses
 // among those that it does not know to be going.
 func compareServers(a, b *serverView) int {
-	last := func(is bool) int {
-		if is {
-			return 1
-		}
-		return 0
-	}
 	return cmp.Or(
 		cmp.Compare(last(!a.byID), last(!b.byID)),
 		cmp.Compare(last(a.IsDeleting()), last(b.IsDeleting())),
 		provider.CompareServers(a.Server, b.Server))
-}
-
-// sortMachines puts those of the Namespace first: of two with one name they are the likelier
-// owners.
-func (s *observation) sortMachines() {
-	namespace := func(m *v1alpha1.Machine) string {
-		if m.Namespace == s.Namespace {
-			return ""
-		}
-		return m.Namespace
-	}
-	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
-		return cmp.Or(cmp.Compare(namespace(&a), namespace(&b)), cmp.Compare(a.Name, b.Name))
-	})
 }
 
 func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {

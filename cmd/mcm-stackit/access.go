@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -60,12 +59,7 @@ func (o *options) connect(ctx context.Context, to *account.Access) {
 		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
 		return
 	}
-	control, err := o.newClient(ctx, config)
-	if err != nil {
-		to.ControlError = err
-		return
-	}
-	to.Control = control
+	to.Control, to.ControlError = o.newClient(ctx, config)
 }
 
 // newClient logs in to a cluster, if that takes a plugin.
@@ -89,8 +83,7 @@ func mapper() meta.RESTMapper {
 	scheme, mapper := account.Scheme(), meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {
 		scope := meta.RESTScope(meta.RESTScopeNamespace)
-		switch kind.GroupKind() {
-		case corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind():
+		if kind.Kind == "Node" || kind.Kind == "Namespace" {
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)

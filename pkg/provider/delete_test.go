@@ -89,18 +89,6 @@ func TestDeleteMachineOfNothingInParticular(t *testing.T) {
 	}
 }
 
-func TestDeleteMachineThatFailsIsTriedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		response := r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
-		m := withID(r.deleted(machine("m1")), response.ProviderID)
-		wantCode(t, r.delete(m), codes.Aborted)
-		r.mustDelete(m)
-		r.wantNothingLeft()
-	})
-}
-
 // The manager's cache still has the Machine, and a list is from before its server went.
 func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -166,31 +154,79 @@ func TestDeleteMachineOfWhatWasNeverAskedForIsImmediate(t *testing.T) {
 	})
 }
 
-// One that fails keeps the others from nothing.
-func TestDeleteMachineAsksForAllServersEvenIfOneFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		var ids []string
-		for range 3 {
-			ids = append(ids, r.makeServer("m1", nil))
-		}
-		var remove []func()
-		for _, id := range ids[:2] { // whatever the order is, one of them is not the last
-			remove = append(remove, r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: id, Status: http.StatusForbidden}))
-		}
-		m := r.deleted(machine("m1"))
-		wantCode(t, r.delete(m), codes.PermissionDenied)
-		for _, server := range r.cloud.Servers() {
-			if server.ID == ids[2] && server.Status != iaasmock.StatusDeleting {
-				t.Errorf("the third server is %s", server.Status)
+// A DELETE that is not accepted, fails or hangs is sent again, and keeps no other server from being deleted.
+func TestWhatBecomesOfDELETEs(t *testing.T) {
+	type fault = iaasmock.Fault
+	notFound := fault{Count: 1, Status: http.StatusNotFound, Body: randomNotFound.Body}
+	conflict := fault{Status: http.StatusConflict}
+	const halfMinute = 30 * time.Second
+	for name, row := range map[string]struct {
+		servers int
+		byHand  []fault // of a DELETE by another's hand for the first server, if it is not nil
+		faults  []fault // of ours: Server is the place of one
+		want    codes.Code
+		most    int // DELETEs, the first server's by hand among them
+		within  time.Duration
+		left    int // after a minute
+	}{
+		"it fails twice":             {1, nil, []fault{{Count: 2, FinalStatus: iaasmock.StatusError}}, codes.Aborted, 3, time.Minute, 1},
+		"it is not accepted":         {1, nil, []fault{notFound}, codes.OK, 2, halfMinute, 0},
+		"not accepted, and then 409": {1, nil, []fault{notFound, {Count: 1, Status: 409}}, codes.OK, 3, halfMinute, 0},
+		"not accepted while it goes": {1, []fault{{Count: 1, NeverGone: true}}, []fault{notFound}, codes.OK, 3, halfMinute, 0},
+		"it is busy, and goes":       {1, []fault{}, []fault{conflict}, codes.OK, 3, halfMinute, 0},
+		"two of three are refused": {3, nil, []fault{{Server: "0", Status: 403}, {Server: "1", Status: 403}},
+			codes.PermissionDenied, 7, time.Minute, 2},
+		"one hangs, one fails": {2, nil, []fault{{Server: "0", Count: 2, NeverGone: true},
+			{Server: "1", Count: 1, FinalStatus: iaasmock.StatusError}}, codes.OK, 5, 5 * time.Minute, 1},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			places := map[string]string{}
+			for i := range row.servers {
+				places[fmt.Sprint(i)] = r.makeServer("m1", nil)
 			}
-		}
-		for _, remove := range remove {
-			remove()
-		}
-		r.mustDelete(m)
-		r.wantNothingLeft()
-	})
+			<-time.After(2 * time.Minute)
+			for _, fault := range row.byHand {
+				fault.Operation = "DeleteServer"
+				r.cloud.Inject(fault)
+			}
+			if row.byHand != nil {
+				r.deleteByHand(places["0"])
+			}
+			isFaulty := map[string]bool{}
+			for _, fault := range row.faults {
+				fault.Operation, fault.Server = "DeleteServer", places[fault.Server]
+				isFaulty[fault.Server] = true
+				r.cloud.Inject(fault)
+			}
+			began := time.Now()
+			var took time.Duration
+			done := start(func() error {
+				defer func() { took = time.Since(began) }()
+				return r.remove(m)
+			})
+			<-time.After(10 * time.Second)
+			for _, server := range r.cloud.Servers() {
+				if !isFaulty[""] && !isFaulty[server.ID] && server.Status != iaasmock.StatusDeleting {
+					t.Errorf("%s is %s, whose DELETE nothing keeps", server.ID, server.Status)
+				}
+			}
+			<-time.After(time.Minute)
+			if left := r.cloud.Servers(); len(left) != row.left {
+				t.Errorf("%d servers are left, want %d: %+v", len(left), row.left, left)
+			}
+			if wantCode(t, <-done, row.want); took > row.within {
+				t.Errorf("it took %s, want at most %s", took, row.within)
+			}
+			r.cloud.ClearFaults()
+			r.mustRemove(m)
+			r.wantNothingLeft()
+			if asked := r.cloud.CallCounts()["DeleteServer"]; asked > row.most {
+				t.Errorf("%d DELETEs, want at most %d", asked, row.most)
+			}
+		})
+	}
 }
 
 // A server that was proved gone before the call, by mistake, is looked at once more.
@@ -209,72 +245,6 @@ func TestDeleteMachineDoubtsWhatWasGoneBefore(t *testing.T) {
 			r.wantNothingLeft()
 		})
 	}
-}
-
-// A DELETE that is answered 404 by chance is sent again, whatever the server's state, and
-// whatever the next answer is.
-func TestDeleteMachineRepeatsADeleteThatWasNotAccepted(t *testing.T) {
-	notFound := iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}
-	for name, before := range map[string]func(*rig){
-		"a server that runs": func(r *rig) { r.cloud.Inject(notFound) },
-		"a deletion that hangs": func(r *rig) {
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-			r.deleteByHand(r.onlyServer().ID)
-			r.cloud.Inject(notFound)
-		},
-		"a conflict after it": func(r *rig) {
-			r.cloud.Inject(notFound)
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusConflict})
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			response := r.mustCreate(machine("m1"))
-			<-time.After(2 * time.Minute)
-			before(r)
-			began := time.Now()
-			r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
-			r.wantNothingLeft()
-			wantWithin(t, began, 30*time.Second)
-		})
-	}
-}
-
-// A DELETE that is refused for a server that goes anyway is not sent with every read.
-func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithDeleteDuration(time.Minute))
-		r.makeRunning("m1")
-		id := r.onlyServer().ID
-		<-time.After(time.Minute)
-		r.deleteByHand(id)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict})
-		r.cloud.ResetCalls()
-		r.mustDelete(withID(r.deleted(machine("m1")), providerIDOf(id)))
-		if asked := r.cloud.CallCounts()["DeleteServer"]; asked > 2 {
-			t.Errorf("%d DELETEs", asked)
-		}
-		r.wantNothingLeft()
-	})
-}
-
-// One deletion hangs, the other one fails once.
-func TestADeletionThatHangsKeepsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		first, second := r.makeServer("m1", nil), r.makeServer("m1", nil)
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: first, Count: 2, NeverGone: true})
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: second, Count: 1, FinalStatus: iaasmock.StatusError})
-		done := start(func() error { return r.remove(m) })
-		<-time.After(time.Minute)
-		r.wantOnly(first)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		r.wantNothingLeft()
-	})
 }
 
 // What the orphan collector asks for.

@@ -159,7 +159,7 @@ func TestWhatBecomesOfDELETEs(t *testing.T) {
 	type fault = iaasmock.Fault
 	notFound := fault{Count: 1, Status: http.StatusNotFound, Body: randomNotFound.Body}
 	conflict := fault{Status: http.StatusConflict}
-	const halfMinute = 30 * time.Second
+	const soon = 30 * time.Second
 	for name, row := range map[string]struct {
 		servers int
 		byHand  []fault // of a DELETE by another's hand for the first server, if it is not nil
@@ -170,10 +170,10 @@ func TestWhatBecomesOfDELETEs(t *testing.T) {
 		left    int // after a minute
 	}{
 		"it fails twice":             {1, nil, []fault{{Count: 2, FinalStatus: iaasmock.StatusError}}, codes.Aborted, 3, time.Minute, 1},
-		"it is not accepted":         {1, nil, []fault{notFound}, codes.OK, 2, halfMinute, 0},
-		"not accepted, and then 409": {1, nil, []fault{notFound, {Count: 1, Status: 409}}, codes.OK, 3, halfMinute, 0},
-		"not accepted while it goes": {1, []fault{{Count: 1, NeverGone: true}}, []fault{notFound}, codes.OK, 3, halfMinute, 0},
-		"it is busy, and goes":       {1, []fault{}, []fault{conflict}, codes.OK, 3, halfMinute, 0},
+		"it is not accepted":         {1, nil, []fault{notFound}, codes.OK, 2, soon, 0},
+		"not accepted, and then 409": {1, nil, []fault{notFound, {Count: 1, Status: 409}}, codes.OK, 3, soon, 0},
+		"not accepted while it goes": {1, []fault{{Count: 1, NeverGone: true}}, []fault{notFound}, codes.OK, 3, soon, 0},
+		"it is busy, and goes":       {1, []fault{}, []fault{conflict}, codes.OK, 3, soon, 0},
 		"two of three are refused": {3, nil, []fault{{Server: "0", Status: 403}, {Server: "1", Status: 403}},
 			codes.PermissionDenied, 7, time.Minute, 2},
 		"one hangs, one fails": {2, nil, []fault{{Server: "0", Count: 2, NeverGone: true},

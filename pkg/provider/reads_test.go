@@ -215,7 +215,7 @@ func TestMachinesDoWithoutListsOrWithOldOnes(t *testing.T) {
 			if over := slices.Max(c.overBoot()); over > 30*time.Second {
 				t.Errorf("one took %s over the boot of its server", over)
 			}
-			c.wantFewCalls("up", 10)
+			c.wantFewCalls("up", 12)
 			c.cloud.ClearFaults()
 			<-time.After(time.Minute)
 			c.each(c.bringDown)

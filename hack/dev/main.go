@@ -43,7 +43,10 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 	ctx, end := untilInterrupted()
 	defer end(nil)
-	err := command(ctx, newView(stdout))
+	// A reader that has gone (make demo | head) is to end us as Ctrl-C does, not
+	// where we stand: the signal would leave folders behind.
+	signal.Ignore(syscall.SIGPIPE)
+	err := command(ctx, newView(stdout, end))
 	// client-go answers that the context was cancelled, and not why.
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -70,9 +73,8 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	parent, onTerminal := os.Getppid(), hasTerminal()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	// Further signals change nothing: stopping takes seconds, not for ever. SIGPIPE is of a reader that has
-	// gone (make demo | head): by itself it would end us at once, and leave folders behind.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	// Further signals change nothing: stopping takes seconds, not for ever.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()

@@ -28,16 +28,30 @@ type view struct {
 	shown []row
 }
 
-// newView returns a view that writes to out.
-func newView(out *os.File) *view {
+// newView returns a view that writes to out. When that fails it calls failed.
+func newView(out *os.File, failed func(error)) *view {
 	fd := int(out.Fd())
-	return &view{out: out, start: time.Now(), size: func() (int, int, bool) {
+	return &view{out: reportingWriter{out, failed}, start: time.Now(), size: func() (int, int, bool) {
 		if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" {
 			return 0, 0, false
 		}
 		width, height, err := term.GetSize(fd)
 		return width, height, err == nil && width > 20 && height > 5
 	}}
+}
+
+// reportingWriter reports what cannot be written.
+type reportingWriter struct {
+	io.Writer
+	failed func(error)
+}
+
+func (w reportingWriter) Write(text []byte) (int, error) {
+	n, err := w.Writer.Write(text)
+	if err != nil {
+		w.failed(err)
+	}
+	return n, err
 }
 
 // say prints a line that stays.

@@ -179,6 +179,9 @@ func (t *tokenSource) isAbandoned() bool { return t.waiting.Load() == 0 }
 // assertion: one that was seen may be refused as a replay.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
+		if t.isAbandoned() {
+			return "", time.Time{}, errAbandoned
+		}
 		token, expires, err = t.fetchOnce()
 		if errors.Is(err, errAbandoned) {
 			return "", time.Time{}, err

@@ -270,17 +270,23 @@ func TestKeysSignOneAfterTheOther(t *testing.T) {
 }
 
 // Callers share a fetch, which ends when the last of them has left.
-func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
+func TestNoTokenIsAskedForWhereCallersLeft(t *testing.T) {
 	for name, row := range map[string]struct {
+		kind string
 		// somebody else signs, or the token endpoint is down.
 		queue, down bool
-		signed      int
+		tokens      int
 	}{
-		"the queue": {queue: true}, "an endpoint that is down": {down: true, signed: 1},
+		"the queue":                {kind: "key", queue: true},
+		"an endpoint that is down": {kind: "key", down: true, tokens: 1},
+		"with a workload identity": {kind: "workload identity", down: true, tokens: 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			session := r.session()
+			r := newIdentity(newRig(t))
+			session, err := r.sessions.Session(eachKind[row.kind](r))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if row.queue {
 				r.sessions.signer.turn <- struct{}{}
 			}
@@ -303,8 +309,8 @@ func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 				<-r.sessions.signer.turn
 			}
 			<-time.After(time.Minute)
-			if signed := r.cloud.CallCounts()["Token"]; signed != row.signed {
-				t.Errorf("%d assertions were signed, want %d", signed, row.signed)
+			if tokens := r.cloud.CallCounts()["Token"]; tokens != row.tokens {
+				t.Errorf("%d tokens were asked for, want %d", tokens, row.tokens)
 			}
 			if err := list(t.Context(), session); err != nil {
 				t.Errorf("who comes later: %v", err)

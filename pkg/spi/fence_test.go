@@ -5,6 +5,7 @@ package spi
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -216,6 +217,33 @@ func TestWhatWasHeldIsNotSentAllAtOnce(t *testing.T) {
 		sent := p.seen.all()
 		if took := sent[len(sent)-1].at.Sub(sent[0].at); len(sent) != 50 || took < 4*time.Second {
 			t.Errorf("%d attempts in %s, want 50 and 10 a second", len(sent), took)
+		}
+	})
+}
+
+func TestACallThatIsHeldEndsWithItsContext(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.pause()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		asked := time.Now()
+		if err := p.call(ctx, "DELETE"); !errors.Is(err, context.DeadlineExceeded) || time.Since(asked) != 5*time.Second {
+			t.Errorf("got %v after %s, want the deadline", err, time.Since(asked))
+		}
+		<-time.After(2 * hold)
+		if sent := p.seen.all(); len(sent) != 0 {
+			t.Errorf("it is sent all the same: %v", sent)
+		}
+	})
+}
+
+func TestNothingIsHeldWithoutAFence(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.Fence = nil
+		p.pause()
+		asked := time.Now()
+		if err := p.call(t.Context(), "POST"); err != nil || time.Since(asked) != 0 {
+			t.Errorf("got %v after %s, want an answer at once", err, time.Since(asked))
 		}
 	})
 }

@@ -319,7 +319,8 @@ func (d *detail) String() string {
 }
 
 // details explain the notes of the Machines or servers, those with one cause and remedy together:
-// a full quota stops many Machines at once. The reason is that of the first of them.
+// a full quota stops many Machines at once. The reason is that of the first of them. What one of them has
+// twice, of two servers, has two reasons.
 func details(found *list.Result, servers, allNamespaces bool) []*detail {
 	var all []*detail
 	add := func(whose string, notes []list.Note) {
@@ -328,7 +329,8 @@ func details(found *list.Result, servers, allNamespaces bool) []*detail {
 				continue
 			}
 			same := slices.IndexFunc(all, func(other *detail) bool {
-				return other.note.Kind == note.Kind && other.note.About == note.About && other.note.Cause == note.Cause && other.note.Remedy == note.Remedy
+				return other.note.Kind == note.Kind && other.note.About == note.About &&
+					other.note.Cause == note.Cause && other.note.Remedy == note.Remedy && !slices.Contains(other.whose, whose)
 			})
 			if same < 0 {
 				same, all = len(all), append(all, &detail{note: note})
@@ -435,5 +437,5 @@ func describedText(found *list.Result) string {
 		lines(servers, i)
 	}
 	found.Clusters = nil // they count this Machine alone
-	return text.String() + belowTable(found, false, false)
+	return strings.TrimRight(text.String()+belowTable(found, false, false), "\n") + "\n"
 }

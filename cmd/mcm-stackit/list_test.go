@@ -222,7 +222,10 @@ func TestDescribedText(t *testing.T) {
 		Phase:      "CrashLoopBackOff", PhaseSince: metav1.NewTime(now.Add(-time.Minute)),
 		LastOperation: &v1alpha1.LastOperation{Type: "Create", State: "Failed",
 			LastUpdateTime: metav1.NewTime(now.Add(-time.Hour)), Description: "a\nb"},
-		Notes:   []list.Note{{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"}, {Kind: list.NoteUnknown, Reason: "not read"}},
+		Notes: []list.Note{
+			{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"}, {Kind: list.NoteUnknown, Reason: "not read"},
+			{Kind: list.NoteFault, Reason: "server a: no host"}, {Kind: list.NoteFault, Reason: "server b: no volume"},
+		},
 		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01"}},
 	}
 	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}, Unknown: []string{"Leases unknown: x"}})

@@ -34,10 +34,10 @@ func driverSpecs() []spec {
 	return []spec{
 		{"the driver makes a server with labels, allowedAddresses and addresses for a Machine", d.make},
 		{"the driver adopts the server that it made before it was killed", d.adopt},
-		// Deletions from here on run beside the next specs: each takes the manager half a minute,
-		// and servers cost money meanwhile. The last spec waits for all of them.
 		{"the driver says what is wrong with a class, and makes no server that runs", d.refuse},
 		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
+		// All Machines are deleted from here on: that takes the manager half a minute. The last spec waits
+		// for it.
 		{"the driver deletes a server that is being created", d.deleteEarly},
 		{"the driver leaves nothing", d.leaveNothing},
 	}

@@ -230,7 +230,7 @@ func (r program) name(t *testing.T) string {
 	return printedRun.FindStringSubmatch(r.said(t))[1]
 }
 
-// sweepRun runs the sweep of a run.
+// sweepRun runs the sweep of a run, which is to leave nothing.
 func sweepRun(t *testing.T, p project, run string) {
 	t.Helper()
 	r := newProgram(t, p, "sweep")

@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"flag"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -237,7 +238,7 @@ func failingAssets(t *testing.T) string {
 }
 
 // Without settings, programs or a yes, nothing is made. Who is asked reads where, what, how much, and what
-// older runs have left, which a sweep deletes.
+// older runs have left, which a sweep deletes. It fails as long as somebody's NIC keeps the network.
 func TestNothingIsMadeUnasked(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, mockOptions(time.Second))
@@ -259,6 +260,13 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 		r.expectSaid(t, said...)
 	}
 	p.expectOnly(t, left)
+	nic := p.make(t, api.PathNICs(network), map[string]any{"name": "database"})
+	r := newProgram(t, p, "sweep")
+	r.run(t, exitRed)
+	r.expectSaid(t, "since NIC "+nic, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+oldRun)
+	if _, err := p.client.Do(t.Context(), http.MethodDelete, api.PathNICs(network)+"/"+nic, nil); err != nil {
+		t.Fatal(err)
+	}
 	sweepRun(t, p, "")
 	p.expectOnly(t, before)
 }

@@ -120,7 +120,7 @@ func TestSweep(t *testing.T) {
 			before := p.ids()
 			p.makeNetwork()
 			row.do(p)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			go func() {
 				// Without a server that goes the sweep does not end.

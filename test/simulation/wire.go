@@ -187,7 +187,9 @@ func (w *world) describe(cluster, process string, request *http.Request) call {
 
 // routes find the operation of a request to the IaaS API; it has none for those of tokens.
 var routes = sync.OnceValue(func() openapi.Router {
-	return openapi.NewRouter(openapi.Load(), func(operation string) bool { return slices.Contains(operations, operation) })
+	return openapi.NewRouter(openapi.Load(), func(operation string) bool {
+		return operation == opConsole || slices.Contains(operations, operation)
+	})
 })
 
 // ticket marks the one request that a fault is meant for.

@@ -127,6 +127,7 @@ var mutants = []mutant{
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
 	{"a list shows a server once", []edit{{reads, "isAgain && server.ID != \"\" ||", "isAgain && server.ID == \"\" ||"}}},
 	{"servers that are gone are ignored in lists", []edit{{ownership, " && !c.ledger.Gone(c.key, server.ID)", ""}}},
+	{"servers that are gone are no orphans", []edit{{core, " || c.ledger.Gone(c.key, server.ID) {", " {"}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, ends)\n\t\t\t\tcontinue", "return ends"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
 	{"what was proved gone before is read once more", []edit{{deletion, "named := c.serverID //", "named := \"\" //"}}},

@@ -267,6 +267,21 @@ func TestALabelEditedByHandCostsNoServer(t *testing.T) {
 	})
 }
 
+// Lists that are old still show a server that was proved gone by GETs.
+func TestAServerThatIsGoneIsNoOrphan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(25*time.Second), iaasmock.WithBootDuration(5*time.Second))
+		created := r.mustCreate(machine("m1"))
+		r.mustDelete(withID(machine("m1"), created.ProviderID)) // a stale Node's
+		for range 25 {
+			<-time.After(time.Second)
+			if listed := r.list(); len(listed) > 0 {
+				t.Fatalf("ListMachines lists %v", listed)
+			}
+		}
+	})
+}
+
 func TestOrphansHoldUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithDeleteDuration(40*time.Second))

@@ -93,8 +93,10 @@ type Result struct {
 	Machines []*Machine
 	// Servers are sorted by cluster, Machine and age.
 	Servers []*Server
-	// Clusters count what is shown, sorted by their label. The others say which numbers are known.
-	Clusters                               []*Cluster
+	// Clusters count what is shown, sorted by their label.
+	Clusters []*Cluster
+	// MachinesRead says that the clusters' numbers of Machines and ready ones are known, ServersRead that
+	// those of servers are, OrphansRead that those of orphans are.
 	MachinesRead, ServersRead, OrphansRead bool
 	// Read says how many servers were read, by place: "project x in eu01".
 	Read map[string]int

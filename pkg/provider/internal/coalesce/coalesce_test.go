@@ -44,12 +44,12 @@ type shelf struct {
 // soon lets readers that come one after another become due at the same moment.
 const soon = 10 * time.Millisecond
 
-var errEverybodys, errBroken = errors.New("everybody's"), errors.New("out of order")
+var errSessionWide, errBroken = errors.New("session-wide"), errors.New("out of order")
 
 var policy = coalesce.Policy{
 	Singles: 4, Window: 250 * time.Millisecond, Patience: 5 * time.Second,
 	Backoff: time.Second, MaxBackoff: 30 * time.Second, Timeout: 2 * time.Minute,
-	Shared: func(err error) bool { return errors.Is(err, errEverybodys) },
+	Shared: func(err error) bool { return errors.Is(err, errSessionWide) },
 	Turn:   func(context.Context) error { return nil },
 }
 
@@ -247,8 +247,8 @@ func TestHowReadersAreServed(t *testing.T) {
 			s.unlisted, s.singleErr = func(id int) bool { return id == 1 }, broken
 		}, []wave{{due: soon, ids: []int{1}, err: errBroken, within: minute}, {due: soon, ids: []int{2, 3, 4, 10, 11}},
 			{at: 2 * soon, ids: []int{7}, by: list}}, 2, 1},
-		"an error that is everybody's": {func(s *shelf) { s.listErr = func(int) error { return errEverybodys } },
-			[]wave{{due: soon, ids: upTo(10), err: errEverybodys}}, 1, 0},
+		"an error of the whole session": {func(s *shelf) { s.listErr = func(int) error { return errSessionWide } },
+			[]wave{{due: soon, ids: upTo(10), err: errSessionWide}}, 1, 0},
 
 		"four single reads hang": {func(s *shelf) { s.hangs = func(id int) bool { return id < 4 } }, []wave{
 			{due: soon, ids: upTo(4), by: single, leave: minute, err: left, within: minute},

@@ -222,7 +222,7 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 # Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy.
 PROCS ?= 8
 .PHONY: test-e2e
-test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
+test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 

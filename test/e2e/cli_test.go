@@ -116,8 +116,7 @@ type cli struct {
 // at a proxy that refuses, and fails the spec.
 func newCLI(url string) *cli {
 	GinkgoHelper()
-	path := filepath.Join(root(), "bin", "stackit")
-	Expect(path).To(BeAnExistingFile(), "run 'make bin/stackit'")
+	path := built("bin/stackit")
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer GinkgoRecover()
 		w.WriteHeader(http.StatusForbidden)

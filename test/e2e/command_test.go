@@ -7,17 +7,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,12 +26,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = AfterSuite(gexec.CleanupBuildArtifacts)
-
-// buildCommand builds mcm-stackit, once in a process.
-var buildCommand = sync.OnceValues(func() (string, error) {
-	return gexec.Build("github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/mcm-stackit")
-})
+// built returns the absolute path of a program that make has built.
+func built(path string) string {
+	GinkgoHelper()
+	absolute := filepath.Join(root(), path)
+	Expect(absolute).To(BeAnExistingFile(), "run 'make test-e2e'")
+	return absolute
+}
 
 // command is the built mcm-stackit as an operator runs it.
 type command struct {
@@ -45,9 +43,7 @@ type command struct {
 // newCommand reaches the control cluster and the cloud of an environment.
 func newCommand(env *localenv.Env) *command {
 	GinkgoHelper()
-	path, err := buildCommand()
-	Expect(err).NotTo(HaveOccurred())
-	return &command{path: path, env: append([]string{
+	return &command{path: built("bin/mcm-stackit"), env: append([]string{
 		"HOME=" + GinkgoT().TempDir(), "KUBECONFIG=" + env.KubeconfigPath(),
 	}, env.CloudEnvironment()...)}
 }
@@ -140,23 +136,11 @@ var _ = Describe("kubectl mcm-stackit", func() {
 	})
 })
 
-// newPlugin returns kubectl, which make builds as bin/kubectl, with the command in its PATH
-// as README.md says.
+// newPlugin returns kubectl, which finds the command as README.md says: in its PATH.
 func newPlugin() *command {
 	GinkgoHelper()
-	root, err := localenv.Root()
-	Expect(err).NotTo(HaveOccurred())
-	kubectl := filepath.Join(root, "bin", "kubectl")
-	Expect(kubectl).To(BeAnExistingFile(), "run 'make bin/kubectl'")
-	built, err := buildCommand()
-	Expect(err).NotTo(HaveOccurred())
-	folder := GinkgoT().TempDir()
-	for name, target := range map[string]string{
-		"kubectl":                      kubectl,
-		"kubectl-mcm_stackit":          built,
-		"kubectl_complete-mcm_stackit": filepath.Join(root, "cmd", "mcm-stackit", "kubectl_complete-mcm_stackit"),
-	} {
-		Expect(os.Symlink(target, filepath.Join(folder, name))).To(Succeed())
-	}
-	return &command{path: kubectl, env: []string{"HOME=" + folder, "PATH=" + folder + ":/usr/bin:/bin"}}
+	kubectl := built("bin/kubectl")
+	return &command{path: kubectl, env: []string{
+		"HOME=" + GinkgoT().TempDir(), "PATH=" + filepath.Dir(kubectl) + ":/usr/bin:/bin",
+	}}
 }

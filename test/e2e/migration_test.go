@@ -57,7 +57,7 @@ func newMigrationPage(c *cluster) *migrationPage {
 	}
 	// The first patch of os-second fails.
 	wrapper := "#!/bin/sh\ncase $* in *'patch machine os-second '*) test -e failed || { : >failed; echo Conflict >&2; exit 1; } ;; esac\n" +
-		"exec " + filepath.Join(root(), "bin", "kubectl") + ` "$@"` + "\n"
+		"exec " + built("bin/kubectl") + ` "$@"` + "\n"
 	Expect(os.WriteFile(filepath.Join(p.folder, "kubectl"), []byte(wrapper), 0o700)).To(Succeed())
 	p.env = append(os.Environ(), "KUBECONFIG="+c.env.KubeconfigPath(), "PATH="+p.folder+":"+os.Getenv("PATH"))
 	return p

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -90,7 +89,7 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		expectTokensOnly(ctx, c.target, c.env.TargetRESTConfig(), serviceAccount{metav1.NamespaceSystem, account})
 
 		By("one cluster, which has control/, too: as kubernetes/README.md has it, with the kustomize of kubectl")
-		apply := exec.CommandContext(ctx, filepath.Join(root(), "bin", "kubectl"), "apply", "-k", "kubernetes", "--kubeconfig", c.env.KubeconfigPath())
+		apply := exec.CommandContext(ctx, built("bin/kubectl"), "apply", "-k", "kubernetes", "--kubeconfig", c.env.KubeconfigPath())
 		apply.Dir = root()
 		output, err := apply.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", output)

@@ -194,12 +194,12 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# The unit tests keep two cores busy; the manager's suite beside them waits for its one control plane. What
-# comes after that mostly waits, too, but for many of them: two run at a time, the longest first.
+# The unit tests keep two cores busy; beside them, what waits for one control plane. What comes after that
+# mostly waits, too, but for many of them: two run at a time, the longest first.
 .PHONY: test
 test: localenv race-note ## All tests: -unit, -integration, -e2e, -cloud-mock, -localenv, -programs, -image, -monitoring.
-	@$(MAKE) -j3 test-short test-full test-integration
-	@$(MAKE) -j2 test-e2e test-cloud-mock test-localenv test-programs test-image test-monitoring
+	@$(MAKE) -j3 test-short test-full test-integration test-localenv
+	@$(MAKE) -j2 test-e2e test-cloud-mock test-programs test-image test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -291,7 +291,8 @@ mutants: ## Break the driver's rules one by one; a test must fail each time. 30 
 # on: times of another machine say little, allocations and calls do.
 BENCH      ?= .
 BENCHCOUNT ?= 6
-bench_run   = $(unit_pkgs); $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(TESTFLAGS) $$pkgs
+bench_pkgs  = $$(grep -rl --include='*_test.go' '^func Benchmark' $(GO_DIRS) | xargs -n1 dirname | sort -u | sed 's|^|./|')
+bench_run   = $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(TESTFLAGS) $(bench_pkgs)
 .PHONY: bench
 bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH=List.
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
@@ -305,7 +306,7 @@ bench-baseline: ## Run the benchmarks and save the result as the baseline.
 
 .PHONY: bench-short
 bench-short: ## Run each benchmark once; those that count API calls fail if there are too many.
-	@$(unit_pkgs); $(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $$pkgs
+	@$(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(bench_pkgs)
 
 # DRIVER=instant measures the floor: a driver that answers at once. FAULTS is the
 # share of API calls that are answered with 503.

@@ -198,12 +198,12 @@ func checkNumbers(der []byte) error {
 	return nil
 }
 
-// signer lets keys sign one after the other: of the two cores that the sidecar may have, the
-// keys of all Secrets together take one at most. It is a PluginSPIImpl's, of which a process
-// has one.
+// signer lets keys be read, and sign, one after the other: of the two cores that the sidecar may
+// have, the keys of all Secrets together take one at most. It is a PluginSPIImpl's, of which a
+// process has one.
 type signer struct {
 	clock clock.PassiveClock
-	// turn holds the signature that is being made.
+	// turn holds the signature, or the session, that is being made.
 	turn chan struct{}
 	// unable is when each key last could not sign, by its hash.
 	unable *recent.Map[[sha256.Size]byte, time.Time]

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
@@ -106,9 +105,8 @@ type PluginSPIImpl struct {
 	Jitter func() float64
 
 	setup sync.Once
-	// sessions are kept by sessionKey; builds are the ones that are being made.
+	// sessions are kept by sessionKey.
 	sessions *recent.Map[string, *Session]
-	builds   singleflight.Group
 	writers  chan struct{}
 	signer   *signer
 }
@@ -126,18 +124,16 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil
 	}
-	// To read a key takes some milliseconds: the callers with other keys do not wait for it.
-	built, err, _ := s.builds.Do(key, func() (any, error) {
-		if session, ok := s.sessions.Lookup(key); ok {
-			return session, nil // another build ended just before this one began
-		}
-		session, err := s.newSession(credentials)
-		if err == nil {
-			s.sessions.Set(key, session)
-		}
-		return session, err
-	})
-	session, _ := built.(*Session)
+	// To read a key takes milliseconds of a processor, as to sign with it does.
+	s.signer.turn <- struct{}{}
+	defer func() { <-s.signer.turn }()
+	if session, ok := s.sessions.Lookup(key); ok {
+		return session, nil // it was built meanwhile
+	}
+	session, err := s.newSession(credentials)
+	if err == nil {
+		s.sessions.Set(key, session)
+	}
 	return session, err
 }
 

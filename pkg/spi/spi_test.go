@@ -7,12 +7,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -36,52 +33,24 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 	})
 }
 
-// gatedClock holds the first that asks for the time until the gate is open.
-type gatedClock struct {
-	clock.RealClock
-	asked atomic.Bool
-	gate  chan struct{}
-}
-
-func (g *gatedClock) Now() time.Time {
-	if g.asked.CompareAndSwap(false, true) {
-		<-g.gate
-	}
-	return g.RealClock.Now()
-}
-
-// A build may take a while: it reads keys and files.
-func TestTwoSecretsDoNotShareABuild(t *testing.T) {
+// Whoever writes Secrets may write many: keys are read and sign one after the other, on one core.
+func TestASessionIsBuiltOnceAndWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i, gated := newIdentity(newRig(t)), &gatedClock{gate: make(chan struct{})}
-		i.sessions.Clock = gated
-		credentials := Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountEmail: i.email, Token: i.token(nil)}
-		build := func(credentials Credentials) chan *Session {
-			built := make(chan *Session, 1)
-			go func() {
-				session, err := i.sessions.Session(credentials)
-				if err != nil {
-					t.Error(err)
-				}
-				built <- session
-			}()
-			synctest.Wait()
-			return built
+		r := newRig(t)
+		known := r.sessionIn(iaasmock.SecondProjectID)
+		r.sessions.signer.turn <- struct{}{} // somebody signs
+		built := make(chan *Session, 3)
+		for range cap(built) {
+			go func() { built <- r.session() }()
 		}
-		slow := build(credentials) // asks whether its token has expired
-		other := build(Credentials{ProjectID: iaasmock.SecondProjectID, ServiceAccountKey: string(i.key)})
-		same := build(credentials)
-		if len(slow) != 0 || len(other) != 1 || len(same) != 0 {
-			t.Errorf("while a session is built, %d of its own, %d of another Secret and %d of the same were built, want 0, 1 and 0",
-				len(slow), len(other), len(same))
+		synctest.Wait()
+		if len(built) != 0 || r.sessionIn(iaasmock.SecondProjectID) != known {
+			t.Errorf("%d sessions are built beside a signature, want only those that are known", len(built))
 		}
-		close(gated.gate)
-		first := <-slow
-		if <-same != first {
-			t.Error("equal credentials get two sessions")
-		}
-		if session := <-other; session.ProjectID != iaasmock.SecondProjectID {
-			t.Errorf("a Secret got the session of project %s", session.ProjectID)
+		<-r.sessions.signer.turn
+		first := <-built
+		if second, third := <-built, <-built; second != first || third != first {
+			t.Error("equal credentials get several sessions")
 		}
 	})
 }

@@ -177,7 +177,7 @@ var mutants = []mutant{
 	{"callers share the session that is being built", []edit{{"pkg/spi/spi.go", "ok {\n\t\treturn session, nil // it was", "!ok && session != nil {\n\t\treturn session, nil // it was"}}},
 	{"no redirect takes an assertion elsewhere", []edit{{keyGo, "Transport: transport, CheckRedirect: refuseRedirects", "Transport: transport"}}},
 	{"no pipe is opened for a token", []edit{{identity, "if !info.Mode().IsRegular() {", "if info.Mode().IsDir() {"}}},
-	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
+	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "(:443)?\" + tokenPath + \"$\"", "(:443)?/\""}}},
 	{"a workload identity's token that expired is not sent", []edit{{identity, "!now.Before(claims.ExpiresAt.Time)", "now.IsZero()"}}},
 	{"no token for an API server is sent", []edit{{identity, "\"kubernetes.default\")", "\"\\x00\")"}}},
 	{"no token for the pod's own API server is sent", []edit{{identity, "|| slices.Contains(own, audience)", "|| len(own) < 0"}}},

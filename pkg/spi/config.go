@@ -9,10 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
@@ -143,46 +141,33 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if fromKey == "" {
 		return defaultTokenURL, nil
 	}
-	hosts := strings.Split(cmp.Or(c.TokenHosts, DefaultTokenHosts), ",")
-	parsed, err := url.Parse(fromKey)
-	if err != nil || !slices.ContainsFunc(hosts, func(host string) bool { return matchesHost(parsed.Hostname(), host) }) ||
-		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) ||
-		!slices.Contains([]string{"", "443"}, parsed.Port()) {
+	hosts := cmp.Or(c.TokenHosts, DefaultTokenHosts)
+	// The text itself is compared: two parsers of URLs may find two hosts in it.
+	pattern := strings.NewReplacer(",", "|", `\*`, hostLabel).Replace(regexp.QuoteMeta(hosts))
+	endpoint := regexp.MustCompile("^https://(" + pattern + ")(:443)?" + tokenPath + "$").FindStringSubmatch(fromKey)
+	if endpoint == nil {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; "+
 				"set the variable %s or the flag --%s of the sidecar if it is right",
-			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
+			tokenPath, strings.ReplaceAll(hosts, ",", " or "), EnvTokenURL, FlagTokenHosts)}
 	}
-	return (&url.URL{Scheme: "https", Host: strings.ToLower(parsed.Hostname()), Path: tokenPath}).String(), nil
+	return "https://" + endpoint[1] + tokenPath, nil
 }
 
 // IdentityEndpoint is the URL where the tokens of workload identities are sent.
 func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }
 
-// hostLabel is a part of a host's name, in lower case.
-var hostLabel = regexp.MustCompile(`^[a-z0-9-]+$`)
+// hostLabel matches a part of a host's name.
+const hostLabel = `[a-z0-9-]+`
+
+var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel + `))*$`)
 
 // CheckTokenHosts returns an error unless the hosts can be Config.TokenHosts.
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
-		for label := range strings.SplitSeq(host, ".") {
-			if label != "*" && !hostLabel.MatchString(label) {
-				return fmt.Errorf("%q is no host, must be a name in lower case, as in %s", host, DefaultTokenHosts)
-			}
+		if !tokenHost.MatchString(host) {
+			return fmt.Errorf("%q is no host, must be a name in lower case, as in %s", host, DefaultTokenHosts)
 		}
 	}
 	return nil
-}
-
-// matchesHost says whether a host is the one of Config.TokenHosts, or one of those. A name
-// with other letters than ASCII's is none: in lower case an İ is an i, but not for DNS, where
-// it is part of another domain's name.
-func matchesHost(host, wanted string) bool {
-	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return false
-	}
-	labels := strings.Split(strings.ToLower(host), ".")
-	return slices.EqualFunc(labels, strings.Split(wanted, "."), func(label, want string) bool {
-		return label == want || want == "*" && hostLabel.MatchString(label)
-	})
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -201,23 +200,14 @@ func (f identityFile) content() (string, error) {
 	}
 	defer func() { _ = root.Close() }()
 	info, err := root.Stat(f.name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return "", errors.New("it is no regular file")
-	}
-	file, err := root.Open(f.name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, maxIdentity+1))
-	if err != nil {
-		return "", err
-	}
-	if len(content) > maxIdentity {
+	case info.Size() > maxIdentity:
 		return "", fmt.Errorf("it has more than %d bytes", maxIdentity)
 	}
-	return strings.TrimSpace(string(content)), nil
+	content, err := root.ReadFile(f.name)
+	return strings.TrimSpace(string(content)), err
 }

@@ -171,10 +171,13 @@ func TestIdentityFiles(t *testing.T) {
 		// tokens are files with a token, pipes are named pipes, and links lead somewhere.
 		tokens, pipes paths
 		links         links
+		// spaces are at the end of each file.
+		spaces int
 		// says is what the refusal says; "" if the token is sent.
 		says string
 	}{
-		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}},
+		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: 1},
+		"over 16 KiB": {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: maxIdentity, says: "more than 16384 bytes"},
 		"in a folder": {file: "/dir/a/token", tokens: paths{"/dir/a/token"}},
 		"a projected volume": {file: "/dir/token", tokens: paths{"/dir/..2026_01_02_03_04_05.678/token"},
 			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},
@@ -198,7 +201,7 @@ func TestIdentityFiles(t *testing.T) {
 			i, root := newIdentity(newRig(t)), t.TempDir()
 			i.sessions.Config.IdentityDirs = "/not/there," + root + "/dir," + root + "/var/run"
 			for _, path := range row.tokens {
-				writeFile(t, root+path, i.token(nil))
+				writeFile(t, root+path, i.token(nil)+strings.Repeat(" ", row.spaces))
 			}
 			for _, path := range row.pipes { // nobody writes to it
 				makeFolderOf(t, root+path)

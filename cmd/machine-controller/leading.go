@@ -16,12 +16,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// leadership notes when this process began to lead. It is a metrics provider of
-// client-go's leader election, and its metric.
-type leadership struct {
-	began atomic.Pointer[time.Time]
-	leads atomic.Bool
-}
+// leadership notes when this process began to lead, which ends with the process. It is a
+// metrics provider of client-go's leader election, and its metric.
+type leadership struct{ began atomic.Pointer[time.Time] }
 
 // newLeadership returns the leadership of this process, which leads from its start without
 // leader election. client-go has one metrics provider only, so that its own metric,
@@ -56,10 +53,10 @@ func (l *leadership) show(registerer prometheus.Registerer) {
 			"In the place of client-go's leader_election_master_status: client-go tells one receiver who leads, " +
 			"and the sidecar takes that to know since when.",
 	}, func() float64 {
-		if l.leads.Load() {
-			return 1
+		if l.actingSince().IsZero() {
+			return 0
 		}
-		return 0
+		return 1
 	}))
 }
 
@@ -70,11 +67,10 @@ func (l *leadership) NewLeaderMetric() leaderelection.LeaderMetric { return l }
 func (l *leadership) On(string) {
 	now := time.Now()
 	l.began.Store(&now)
-	l.leads.Store(true)
 }
 
-// Off is called at the start and when the process stops leading; it then exits.
-func (l *leadership) Off(string) { l.leads.Store(false) }
+// Off is called at the start, and when the process stops leading: it exits next.
+func (l *leadership) Off(string) {}
 
 // SlowpathExercised counts something else.
 func (l *leadership) SlowpathExercised(string) {}

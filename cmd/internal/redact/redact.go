@@ -23,34 +23,23 @@ const maxVerbosity = 7
 func KeepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)
-	dropModules(flags)
 }
 
+// capVerbosity limits --v, and switches off --vmodule, which would raise the verbosity of
+// single files beyond the limit.
 func capVerbosity(flags *pflag.FlagSet) {
-	flag := flags.Lookup("v")
-	if flag == nil {
-		return
+	set := func(name, value, message string) {
+		if err := flags.Set(name, value); err != nil {
+			klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+		}
+		klog.InfoS(message+": above it the Kubernetes client prints Secrets", "v", maxVerbosity)
 	}
-	if level, err := strconv.Atoi(flag.Value.String()); err != nil || level <= maxVerbosity {
-		return
+	if level, err := strconv.Atoi(flags.Lookup("v").Value.String()); err == nil && level > maxVerbosity {
+		set("v", strconv.Itoa(maxVerbosity), "The log's verbosity is limited")
 	}
-	if err := flags.Set("v", strconv.Itoa(maxVerbosity)); err != nil {
-		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+	if modules := flags.Lookup("vmodule"); modules != nil && modules.Value.String() != "" { // the command has none
+		set("vmodule", "", "The flag --vmodule is ignored, it may exceed the limit of the log's verbosity")
 	}
-	klog.InfoS("The log's verbosity is limited: beyond it the Kubernetes client prints Secrets", "v", maxVerbosity)
-}
-
-// dropModules switches off --vmodule, which would raise the verbosity of single
-// files beyond the limit.
-func dropModules(flags *pflag.FlagSet) {
-	flag := flags.Lookup("vmodule")
-	if flag == nil || flag.Value.String() == "" {
-		return
-	}
-	if err := flags.Set("vmodule", ""); err != nil {
-		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
-	}
-	klog.InfoS("The flag --vmodule is ignored: above verbosity 7 the Kubernetes client prints Secrets")
 }
 
 // secret matches bootstrap tokens, JSON web tokens and private keys. The manager's

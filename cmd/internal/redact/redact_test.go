@@ -14,10 +14,10 @@ import (
 func TestVerbosityIsCapped(t *testing.T) {
 	for given, want := range map[string]string{"0": "0", "7": "7", "8": "7", "100": "7"} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		flags.String("v", given, "")
+		v, modules := flags.String("v", given, ""), flags.String("vmodule", "round_trippers=9", "")
 		capVerbosity(flags)
-		if got := flags.Lookup("v").Value.String(); got != want {
-			t.Errorf("--v=%s becomes %s, want %s", given, got, want)
+		if *v != want || *modules != "" {
+			t.Errorf("--v=%s becomes %s, --vmodule %q, want %s and nothing", given, *v, *modules, want)
 		}
 	}
 }

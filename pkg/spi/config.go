@@ -64,9 +64,8 @@ type Config struct {
 	// IdentityDirs are the folders, with commas between them, in which a Secret may name the
 	// file of a workload identity's token; "" means DefaultIdentityDirs.
 	IdentityDirs string
-	// PodTokenFile is the file of the token that this pod logs in to the API server with, which
-	// is sent to nobody else; "" means the one where Kubernetes mounts it.
-	PodTokenFile string
+	// podTokenFile is another file than defaultPodTokenFile, for tests.
+	podTokenFile string
 	// NoAuth sends no credentials.
 	NoAuth bool
 }

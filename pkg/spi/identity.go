@@ -21,22 +21,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Identity is what the token of a workload identity says of itself.
-type Identity struct {
-	// Issuer and Subject are what STACKIT compares with the service account's federated
-	// identity provider.
-	Issuer, Subject string
-	// Audience is never empty.
-	Audience []string
-	// ExpiresAt is in the future.
-	ExpiresAt time.Time
-}
-
 // InspectIdentity reads the token of a workload identity as a session does before each time
-// that it sends it. now is when it is going to be sent. The error, which repeats nothing of
-// the token, is a *CredentialsError: the token is no JWT, has expired, has no audience, or is
-// one for a Kubernetes API server. Nobody but STACKIT can tell whether its signature is right.
-func (c Config) InspectIdentity(token string, now time.Time) (*Identity, error) {
+// that it sends it. now is when it is going to be sent. The claims have an audience, and an
+// ExpiresAt in the future; STACKIT compares issuer and subject with the service account's
+// federated identity provider. The error, which repeats nothing of the token, is a
+// *CredentialsError: the token is no JWT, has expired, has no audience, or is one for a
+// Kubernetes API server. Nobody but STACKIT can tell whether its signature is right.
+func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {
 	case err != nil:
@@ -52,9 +43,7 @@ func (c Config) InspectIdentity(token string, now time.Time) (*Identity, error) 
 		return nil, identityError("token is one for the Kubernetes API server and is sent to nobody else, " +
 			"must be one with an audience of its own")
 	}
-	return &Identity{
-		Issuer: claims.Issuer, Subject: claims.Subject, Audience: claims.Audience, ExpiresAt: claims.ExpiresAt.Time,
-	}, nil
+	return claims, nil
 }
 
 // identityClaims reads a token without looking at its signature.
@@ -75,7 +64,7 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 // token nor that of another one is sent.
 func (c Config) isAPIServers() func(audience string) bool {
 	var own []string
-	dir, name := path.Split(cmp.Or(c.PodTokenFile, defaultPodTokenFile))
+	dir, name := path.Split(cmp.Or(c.podTokenFile, defaultPodTokenFile))
 	if token, err := (identityFile{dir, name}).content(); err == nil {
 		if claims, err := identityClaims(token); err == nil {
 			own = claims.Audience
@@ -142,7 +131,7 @@ const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,"
 	"/var/run/secrets/stackit.cloud/serviceaccount"
 
 // defaultPodTokenFile is where Kubernetes mounts the token that a pod logs in to the API
-// server with.
+// server with. It is sent to nobody else.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // ErrNoIdentityFile says that the file of a workload identity's token does not exist, or not yet.

@@ -74,8 +74,8 @@ func TestTokensThatAreNotSent(t *testing.T) {
 				token = i.token(row.claims)
 			}
 			dir := t.TempDir()
-			i.sessions.Config.IdentityDirs, i.sessions.Config.PodTokenFile = dir, filepath.Join(t.TempDir(), "token")
-			writeFile(t, i.sessions.Config.PodTokenFile, i.token(map[string]any{"aud": podAudience}))
+			i.sessions.Config.IdentityDirs, i.sessions.Config.podTokenFile = dir, filepath.Join(t.TempDir(), "token")
+			writeFile(t, i.sessions.Config.podTokenFile, i.token(map[string]any{"aud": podAudience}))
 			writeFile(t, dir+"/token", token)
 			for from, credentials := range map[string]Credentials{"a Secret": {Token: token}, "a file": {TokenFile: dir + "/token"}} {
 				err := i.list(credentials)
@@ -276,7 +276,7 @@ func newIdentity(r *rig) *identity {
 		r.t.Fatal(err)
 	}
 	r.sessions.Config.IdentityURL = r.sessions.Config.Endpoint + "/oauth/v2/token"
-	r.sessions.Config.PodTokenFile = filepath.Join(r.t.TempDir(), "no-token")
+	r.sessions.Config.podTokenFile = filepath.Join(r.t.TempDir(), "no-token")
 	return &identity{rig: r, issuer: issuer, email: email}
 }
 

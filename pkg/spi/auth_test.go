@@ -5,6 +5,7 @@ package spi
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -177,5 +178,20 @@ func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	}
 	if calls := r.cloud.CallCounts()["ListServers"]; calls != 2 {
 		t.Errorf("%d calls, want 2", calls)
+	}
+}
+
+// Hundreds of calls may be under way with a token that was revoked.
+func TestALate401DropsNoNewerToken(t *testing.T) {
+	fetched := 0
+	tokens := newTokenSource(func(http.RoundTripper, func() bool) (string, error) {
+		fetched++
+		return fmt.Sprintf("token-%d", fetched), nil
+	}, nil, clock.RealClock{}, rand.Float64)
+	for _, want := range []string{"token-1", "token-2", "token-2"} {
+		if token, err := tokens.get(t.Context()); token != want || err != nil {
+			t.Errorf("got %q, %v, want %s", token, err, want)
+		}
+		tokens.drop("token-1")
 	}
 }

@@ -24,7 +24,8 @@ const (
 	// an hour ago says nothing about now.
 	limitTTL = time.Minute
 	// inFlightTTL is how long an attempt counts as in flight, or half of the kind's pause where that
-	// is longer: hanging requests stop counting after it.
+	// is longer: hanging requests stop counting after it. (With 5 s alone, an API that hangs got 6
+	// writes a minute of a kind, and not 2.)
 	inFlightTTL = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.

@@ -177,6 +177,7 @@ var mutants = []mutant{
 	{"a key that could not sign is not tried again at once", []edit{{keyGo, "if failed, ok := s.unable.Lookup(key); ok &&", "if failed, ok := s.unable.Lookup(key); !ok &&"}}},
 	{"nobody's signature waits for another's answer", []edit{{keyGo, "\ts.endTurn()\n\ts.isSigned = true\n\treturn s.next.RoundTrip(request)", "\tresponse, err := s.next.RoundTrip(request)\n\ts.endTurn()\n\ts.isSigned = true\n\treturn response, err"}}},
 	{"nothing is signed for who left the queue", []edit{{keyGo, "if isAbandoned() {", "if isAbandoned == nil {"}}},
+	{"a session that could not be built is not remembered", []edit{{"pkg/spi/spi.go", "err := s.newSession(credentials)\n\tif err == nil {", "err := s.newSession(credentials)\n\tif err == nil || session == nil {"}}},
 	{"callers share the session that is being built", []edit{{"pkg/spi/spi.go", "ok {\n\t\treturn session, nil // it was", "!ok && session != nil {\n\t\treturn session, nil // it was"}}},
 	{"no redirect takes an assertion elsewhere", []edit{{keyGo, "Transport: transport, CheckRedirect: refuseRedirects", "Transport: transport"}}},
 	{"no pipe is opened for a token", []edit{{identity, "case !info.Mode().IsRegular():", "case info.Mode().IsDir():"}}},

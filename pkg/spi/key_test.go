@@ -144,10 +144,12 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			_, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: row.key})
-			var unusable *CredentialsError
-			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
-				t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
+			for range 2 { // a failed build is not remembered
+				_, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: row.key})
+				var unusable *CredentialsError
+				if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
+					t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
+				}
 			}
 		})
 	}
@@ -319,23 +321,21 @@ func TestNoTokenIsAskedForWhereCallersLeft(t *testing.T) {
 	}
 }
 
-// 200 rotations of a key of 900 kB kept 174 MiB for an hour.
+// 200 rotations of a key kept its text 200 times for an hour.
 func TestNoTextOfAKeyIsKept(t *testing.T) {
-	for name, size := range map[string]int{"as large as may be": maxKey, "900 kB": 900_000} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.session()
-			before := heapInUse()
-			for i := range 200 {
-				key := string(r.key) + strings.Repeat(" ", size-len(r.key)-i)
-				_, _ = r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: key})
-			}
-			if grown := int64(heapInUse()) - int64(before); grown > 2<<20 {
-				t.Errorf("200 keys take %d KiB", grown>>10)
-			}
-			runtime.KeepAlive(r)
-		})
+	r := newRig(t)
+	r.session()
+	before := heapInUse()
+	for i := range 200 {
+		key := string(r.key) + strings.Repeat(" ", maxKey-len(r.key)-i)
+		if _, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	if grown := int64(heapInUse()) - int64(before); grown > 2<<20 {
+		t.Errorf("200 keys take %d KiB", grown>>10)
+	}
+	runtime.KeepAlive(r)
 }
 
 func heapInUse() uint64 {

@@ -50,7 +50,7 @@ var mutants = []mutant{
 	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `e.Message != "" && !aboutProject`, `!aboutProject`}}},
 	{"a 404 about the project is not about a server", []edit{{errorsGo, ` && !aboutProject.MatchString(e.Message)
 }`, "\n}"}}},
-	{"never send a POST again that may have been accepted", []edit{{retry, "return method != http.MethodPost || isDialError(err)", "return true"}}},
+	{"never send a POST again that may have been accepted", []edit{{retry, "(method != http.MethodPost || isDialError(err))", "method != \"\""}}},
 	{"never send a POST again that a gateway gave up", []edit{{retry, "return method != http.MethodPost\n", "return true\n"}}},
 	{"stay in the cluster's scope", []edit{
 		{ownership, "maps.Copy(selector, i.cluster)\n\tselector[StackitMachineLabel]", "selector[StackitMachineLabel]"},

@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -27,10 +26,7 @@ const (
 // not accepted: the connection could not be made, or the API said "too many".
 func mayRetry(method string, response *http.Response, err error) bool {
 	if err != nil {
-		if isNotSent(err) || errors.Is(err, context.Canceled) {
-			return false
-		}
-		return method != http.MethodPost || isDialError(err)
+		return !isNotSent(err) && (method != http.MethodPost || isDialError(err))
 	}
 	switch response.StatusCode {
 	case http.StatusTooManyRequests:
@@ -77,10 +73,10 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, failure // it says more
 		}
 		response, failure = answer, err
-		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
+		if attempt == maxAttempts || !mayRetry(request.Method, response, err) {
 			return response, err
 		}
-		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil {
+		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil { // the caller left
 			return response, err
 		}
 	}

@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -27,7 +26,6 @@ func TestMayRetry(t *testing.T) {
 		"connection lost":     {0, reset, true, false},
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
 		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},
-		"cancelled":           {0, context.Canceled, false, false},
 		"not sent":            {0, &NotSentError{Err: dial}, false, false},
 		"success":             {200, nil, false, false},
 		"refused":             {400, nil, false, false},

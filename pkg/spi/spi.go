@@ -37,18 +37,6 @@ type Credentials struct {
 	TokenFile string
 }
 
-// inUse are the credentials without those that a session does not use: all of them without
-// authentication, the file beside a token.
-func (c Credentials) inUse(config Config) Credentials {
-	if config.NoAuth {
-		return Credentials{ProjectID: c.ProjectID}
-	}
-	if c.Token != "" {
-		c.TokenFile = ""
-	}
-	return c
-}
-
 // Session is an authenticated client of the IaaS API for one project. It is safe
 // for concurrent use.
 type Session struct {
@@ -119,7 +107,6 @@ const idleAfter = time.Hour
 // is not remembered.
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	s.setup.Do(s.init)
-	credentials = credentials.inUse(s.Config)
 	key := credentials.sessionKey()
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil

@@ -181,17 +181,29 @@ func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	}
 }
 
-// Hundreds of calls may be under way with a token that was revoked.
-func TestALate401DropsNoNewerToken(t *testing.T) {
-	fetched := 0
-	tokens := newTokenSource(func(http.RoundTripper, func() bool) (string, error) {
-		fetched++
-		return fmt.Sprintf("token-%d", fetched), nil
-	}, nil, clock.RealClock{}, rand.Float64)
-	for _, want := range []string{"token-1", "token-2", "token-2"} {
-		if token, err := tokens.get(t.Context()); token != want || err != nil {
-			t.Errorf("got %q, %v, want %s", token, err, want)
+// Hundreds of calls may be under way with a token that was revoked, or expires.
+func TestHowLongATokenIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fetched := 0
+		tokens := newTokenSource(func(http.RoundTripper, func() bool) (string, error) {
+			fetched++
+			return fmt.Sprintf("token-%d", fetched), nil
+		}, nil, clock.RealClock{}, rand.Float64)
+		for _, row := range []struct {
+			after time.Duration
+			want  string
+		}{
+			{0, "token-1"}, {0, "token-2"}, {0, "token-2"}, // the first was refused, and is refused again
+			{unknownLifetime - expiryLeeway - 1, "token-2"}, {1, "token-3"},
+		} {
+			<-time.After(row.after)
+			if token, err := tokens.get(t.Context()); token != row.want || err != nil {
+				t.Errorf("got %q, %v, want %s", token, err, row.want)
+			}
+			if token, err := tokens.renew(); token != row.want || err != nil { // a fetch that begins as one ends
+				t.Errorf("got %q, %v, want %s", token, err, row.want)
+			}
+			tokens.drop("token-1")
 		}
-		tokens.drop("token-1")
-	}
+	})
 }

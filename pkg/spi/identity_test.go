@@ -77,6 +77,8 @@ func TestTokensThatAreNotSent(t *testing.T) {
 			i.sessions.Config.IdentityDirs, i.sessions.Config.podTokenFile = dir, filepath.Join(t.TempDir(), "token")
 			writeFile(t, i.sessions.Config.podTokenFile, i.token(map[string]any{"aud": podAudience}))
 			writeFile(t, dir+"/token", token)
+			_, err := i.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountEmail: i.email, Token: token})
+			i.wantNotSent(err) // by then, with the other faults of a class
 			for from, credentials := range map[string]Credentials{"a Secret": {Token: token}, "a file": {TokenFile: dir + "/token"}} {
 				err := i.list(credentials)
 				i.wantNotSent(err)

@@ -147,7 +147,8 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 			for range 2 { // a failed build is not remembered
 				_, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: row.key})
 				var unusable *CredentialsError
-				if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
+				if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) ||
+					strings.Contains(err.Error(), "s3cr3t") {
 					t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
 				}
 			}

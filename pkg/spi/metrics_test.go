@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
@@ -136,9 +137,19 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 
 // It is in a log line for each failed call; a header may have a megabyte.
 func TestARequestIDIsShort(t *testing.T) {
-	header := http.Header{"X-Request-Id": {strings.Repeat("a", 1<<20)}}
-	if id := RequestID(header); len(id) != maxRequestID {
-		t.Errorf("it has %d bytes, want %d", len(id), maxRequestID)
+	for _, name := range []string{"X-Request-Id", "X-Trace-Id"} {
+		header := http.Header{name: {strings.Repeat("a", 1<<20)}}
+		if id := RequestID(header); len(id) != maxRequestID {
+			t.Errorf("%s has %d bytes, want %d", name, len(id), maxRequestID)
+		}
+	}
+}
+
+func TestFailedCallsAreLoggedSooner(t *testing.T) {
+	for code, want := range map[int]klog.Level{0: 2, 200: 4, 302: 4, 400: 2, 403: 2, 404: 4, 429: 2, 503: 2} {
+		if got := verbosity(code); got != want {
+			t.Errorf("%d is logged at %d, want %d", code, got, want)
+		}
 	}
 }
 

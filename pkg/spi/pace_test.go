@@ -38,11 +38,12 @@ type sentRequest struct {
 	answer chan int
 }
 
-// noAnswer, gone and notSentBelow are answers that are none.
+// noAnswer, gone and notSentBelow are answers that are none; retryIn20s is a 503 with that Retry-After.
 const (
 	noAnswer = iota
 	gone
 	notSentBelow
+	retryIn20s
 )
 
 func newPacedAPI(t *testing.T) *pacedAPI {
@@ -68,6 +69,8 @@ func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
 		return nil, request.Context().Err()
 	case notSentBelow:
 		return nil, notSent(errors.New("too late"))
+	case retryIn20s:
+		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"20"}}, Body: http.NoBody}, nil
 	default:
 		return &http.Response{StatusCode: status, Body: http.NoBody}, nil
 	}
@@ -184,6 +187,26 @@ func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 		api.post(t.Context())
 		if sent := api.since(0); len(sent) != 4 {
 			t.Errorf("%d are sent after one of three was answered, want 4", len(sent))
+		}
+		api.finish()
+	})
+}
+
+// A request that hung may fail after another one was told to come back later.
+func TestAPauseEndsNoLongerOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newPacedAPI(t)
+		api.post(t.Context())
+		<-time.After(inFlightTTL)
+		api.post(t.Context())
+		both := api.since(0)
+		both[1].answer <- retryIn20s
+		both[0].answer <- http.StatusServiceUnavailable
+		asked := time.Since(api.began)
+		api.post(t.Context())
+		<-time.After(maxPaceWait)
+		if sent := api.since(2); len(sent) != 1 || sent[0].at != asked+30*time.Second {
+			t.Errorf("it is sent %s after a Retry-After, want 30 s", sent[0].at-asked)
 		}
 		api.finish()
 	})
@@ -379,13 +402,14 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 // Whatever a request waits for: if it ends there, its error says that nothing was sent.
 func TestWhatWasNotSentSaysSo(t *testing.T) {
 	unavailable := iaasmock.Fault{Operation: "CreateServer", Status: http.StatusServiceUnavailable}
-	asksFor30s := unavailable
-	asksFor30s.Header = http.Header{"Retry-After": {"30"}}
+	asksFor60s := unavailable
+	asksFor60s.Header = http.Header{"Retry-After": {"60"}}
 	for name, row := range map[string]struct {
 		prepare func(*rig)
 		fault   iaasmock.Fault
-		// before is how many POSTs get the fault's answer.
+		// before is how many POSTs get the fault's answer, idle the time after them.
 		before int
+		idle   time.Duration
 		// text is in the error, status in a NotSentError.
 		text   string
 		status int
@@ -401,11 +425,13 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 				r.sessions.Fence = NewFence(clock.RealClock{}, time.Second, hold)
 				<-time.After(time.Minute)
 			}},
-		"for a Retry-After that is too long": {fault: asksFor30s, before: 1, text: "status 503", status: 503},
-		"for a pause that is too long":       {fault: unavailable, before: 5, text: "status 503", status: 503},
-		"for a token that does not come":     {fault: iaasmock.Fault{Operation: "Token", Delay: 20 * time.Second}, text: "context deadline exceeded"},
-		"for a token endpoint that is down":  {fault: iaasmock.Fault{Operation: "Token", Status: 503}, text: "access token"},
-		"for a token that is refused":        {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},
+		"for a Retry-After that is too long": {fault: asksFor60s, before: 1, idle: limitTTL, text: "status 503", status: 503,
+			prepare: func(r *rig) { r.sessions.Jitter = func() float64 { return 1 } }},
+		"for a pause that is too long": {fault: unavailable, before: 5, text: "status 503", status: 503},
+		"for a token that does not come": {text: "context deadline exceeded",
+			fault: iaasmock.Fault{Operation: "Token", Delay: 20 * time.Second}},
+		"for a token endpoint that is down": {fault: iaasmock.Fault{Operation: "Token", Status: 503}, text: "access token"},
+		"for a token that is refused":       {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -419,6 +445,7 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 			for range row.before {
 				_ = apiCalls["POST"](t.Context(), session.API)
 			}
+			<-time.After(row.idle)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			if name == "the caller left" {

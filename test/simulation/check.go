@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"flag"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +27,7 @@ func (w *world) check() {
 		return
 	}
 	for who, servers := range w.servers(mayJoin) {
-		if len(servers) > 1 && !w.wasAbandoned(servers...) {
+		if len(servers) > 1 {
 			w.violated("%d servers of %s in %s could join at a time", len(servers), who.machine, who.cluster)
 		}
 	}
@@ -181,10 +179,9 @@ func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 			server, _ := w.cloud.Server(id)
 			return !isLeft(&server)
 		})
-		if len(ids) == 0 || w.wasDropped(who) {
-			continue
+		if len(ids) > 0 {
+			w.violated("%s: %v of %s in %s is left, and there is no such Machine", when, ids, who.machine, who.cluster)
 		}
-		w.violated("%s: %v of %s in %s is left, and there is no such Machine", when, ids, who.machine, who.cluster)
 	}
 }
 
@@ -238,76 +235,15 @@ func (w *world) checkCalls() {
 	}
 }
 
-// refuseElsewhere refuses what is to be made in another place than ownPlace, and checks that
-// the Machine has no server there: the API could have made another.
-func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
-	if c.operation != opCreate || strings.Contains(request.URL.Path, ownPlace.project) && strings.Contains(request.URL.Path, "/"+ownPlace.region+"/") {
-		return nil
-	}
-	who := owner{c.cluster, c.subject}
-	if ids := w.servers(mayJoin)[who]; len(ids) > 0 && w.plan.promised() {
-		w.violated("%s has %v, and a server is asked for elsewhere", who.machine, ids)
-	}
-	w.locked(func() { w.posts[who] = c.number })
-	w.log("%s -> refused elsewhere", c)
-	return &http.Response{
-		StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"code":403,"msg":"Quota exceeded for instances"}`)), Request: request,
-	}
-}
-
-// checkElsewhere: a server that is made for an earlier request than that for one elsewhere
-// would be the second.
-func (w *world) checkElsewhere(who owner, c call) {
-	w.mu.Lock()
-	later := w.posts[who] > c.number
-	w.mu.Unlock()
-	if later && w.plan.promised() {
-		w.violated("a server was asked for elsewhere before it was certain that %s gets none", who.machine)
-	}
-}
-
-// wasAbandoned says that a user has made one of the servers no Machine's. It may be found
-// again beside one that was made meanwhile: then there are two by a user's doing, until an
-// orphan run.
-func (w *world) wasAbandoned(ids ...string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
-}
-
-func (w *world) wasDropped(who owner) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dropped[who]
-}
-
-// isAbandoned says that the server is no Machine's by a user's doing.
-func (w *world) isAbandoned(server *iaasmock.Server) bool {
-	if !w.wasAbandoned(server.ID) {
-		return false
-	}
-	m := w.machine(ownerOf(server))
-	return m == nil || serverOf(m.Spec.ProviderID) != server.ID
-}
-
-// keyCount: one for the foreigner, two for each cluster, and one for another project.
-const keyCount = 6
-
-// projectOfKey is the project of the key with this index.
-func projectOfKey(i int) string {
-	if i == keyCount-1 {
-		return iaasmock.SecondProjectID
-	}
-	return iaasmock.DefaultProjectID
-}
+// keyCount: one for the foreigner, and two for each cluster.
+const keyCount = 5
 
 // simulationKeys are made once: that takes long.
 var simulationKeys = sync.OnceValue(func() [][]byte {
 	cloud := iaasmock.New()
 	var keys [][]byte
-	for i := range keyCount {
-		key, err := cloud.NewServiceAccountKey(projectOfKey(i))
+	for range keyCount {
+		key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 		if err != nil {
 			panic(err)
 		}

@@ -47,10 +47,8 @@ type cluster struct {
 	restarts  int
 	key       []byte
 	diskSize  int
-	// place is where the class and its Secret say that servers are.
-	place place
-	// edits counts what users have edited by hand, collections the orphan runs asked for.
-	edits, collections int
+	// collections counts the orphan runs asked for.
+	collections int
 	// restored are the servers, with their labels, that users have set again, or are about to.
 	restored map[string]bool
 	// used are the names of all Machines that there were.
@@ -60,23 +58,13 @@ type cluster struct {
 	renewed []string
 }
 
-// place is where servers are: what a class and its Secret say together.
-type place struct {
-	project, region, network string
-	// key of the project; nil is the cluster's.
-	key []byte
-}
-
-// ownPlace is where all servers are. Nothing can be made in other places, whose quota is 0.
-var ownPlace = place{project: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, network: iaasmock.DefaultNetworkID}
-
 // clusterName is the name of the cluster with this index.
 func clusterName(i int) string { return fmt.Sprintf("shoot-%c", 'a'+i) }
 
 // newCluster makes a cluster with a process that leads. It begins its work with start.
 func newCluster(w *world, name string, keys [][]byte) *cluster {
 	c := &cluster{
-		world: w, name: name, keys: keys, key: keys[0], diskSize: 20, place: ownPlace,
+		world: w, name: name, keys: keys, key: keys[0], diskSize: 20,
 		restored: map[string]bool{}, used: map[string]bool{},
 	}
 	c.api = manager.NewServer(func() time.Time { return w.clock.Now().Add(w.plan.Skew) })
@@ -120,21 +108,19 @@ func (c *cluster) change(f func()) {
 // writeInputs writes the classes and their Secret as they are now.
 func (c *cluster) writeInputs() {
 	c.mu.Lock()
-	key, size, at := c.key, c.diskSize, c.place
+	key, size := c.key, c.diskSize
 	c.mu.Unlock()
-	if at.key != nil {
-		key = at.key
-	}
 	manager.Edit(c.api, "secrets", credentials, func(s *corev1.Secret) {
 		s.Data = map[string][]byte{
-			"projectId": []byte(at.project), "region": []byte(at.region), "serviceAccountKey": key, "userData": []byte(userData),
+			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+			"serviceAccountKey": key, "userData": []byte(userData),
 		}
 	})
 	for _, class := range []string{classA, classB} {
 		spec := map[string]any{
 			"machineType": iaasmock.DefaultMachineType,
 			"imageId":     iaasmock.DefaultImageID,
-			"networking":  map[string]any{"networkId": at.network},
+			"networking":  map[string]any{"networkId": iaasmock.DefaultNetworkID},
 			"bootVolume":  map[string]any{"size": size},
 			"labels":      map[string]any{clusterLabel: c.name},
 			"metadata":    map[string]any{clusterField: c.name},

@@ -18,23 +18,21 @@
 //   - hiccups: moments of up to 12 s, a minute apart, in which the project looks empty;
 //   - storms: a kind of write or lists of servers fail for minutes, or the API takes two calls a second;
 //   - a creation timeout of 45 minutes, with boots of 12;
-//   - what users edit by hand: the project or region in the Secret, a server's machine label, a Machine's
-//     finalizer, to use its name again. Where the cloud dropped a server's labels, users set those that the
-//     driver's error asks for, some minutes later; until then, and in the hour for which its class gets no
-//     other servers, Machines may fail for good;
+//   - where the cloud dropped a server's labels, users set those that the driver's error asks for, some
+//     minutes later; until then, and in the hour for which its class gets no other servers, Machines may
+//     fail for good;
 //   - which Machines came from OpenStack: their server, NIC and volume exist from the beginning, as
 //     Gardener's OpenStack provider makes them, and some have none or two of each. They are marked from the
 //     beginning or later, have a ProviderID or none, and NICs, volumes and servers of others have their name.
 //
 // Run watches every change in the cloud and, once the faults are over, checks what there is:
 //
-//   - never two servers that could join for a Machine, nor a POST in another project or
-//     region while there may be one, as long as lists lag and requests are carried out
-//     late by less than the driver's settle, and the API server's clock is off by less
-//     than ten seconds; beyond that, and where single lists are empty by mistake, at most
-//     one server after one orphan run;
+//   - never two servers that could join for a Machine, as long as lists lag and requests
+//     are carried out late by less than the driver's settle, and the API server's clock is
+//     off by less than ten seconds; beyond that, and where single lists are empty by
+//     mistake, at most one server after one orphan run;
 //   - no Machine's running server is deleted that is to stay, not even by a process
-//     that does not lead any more, nor by an orphan run that its label misleads;
+//     that does not lead any more;
 //   - every Machine that is wanted runs, with its allowed addresses; one that is gone
 //     leaves no server; at the end, after two orphan runs, no server of ours is left,
 //     DELETING included, no volume and no NIC;
@@ -47,7 +45,7 @@
 //   - nothing that is logged or answered holds a secret.
 //
 // Whose a server is, is noted at its creation, in its name and metadata, which nobody
-// changes: labels may be lost or edited.
+// changes: labels may be lost.
 //
 // Endure takes Machines through a storm: how many POSTs it costs, and how soon all run.
 // Live runs one Machine, a new one or one from OpenStack, to its deletion with one
@@ -91,17 +89,16 @@
 //     other, or sooner if the end of it shows late, the manager (v0.62.1) takes it for that, lets it
 //     terminate without a deletionTimestamp, and panics when it drains its Node. It is deleted before.
 //   - The API server is always there.
-//   - Another project or region has no room for servers: what counts is what is asked for
-//     there. In another region no server with a ProviderID is found; nobody deletes its
-//     Machine then.
-//   - Labels are dropped, and the Secret is edited, only where every process lives: what
-//     only the process knew that made a server is lost with it. The server that a wrong
-//     answer names says whose it is, by a machine label and a cluster label.
+//   - What users edit by hand: the project in the Secret, a machine label, a Machine's finalizer. The tests
+//     of pkg/provider have that.
+//   - Labels are dropped only where every process lives: what only the process knew that
+//     made a server is lost with it. The server that a wrong answer names says whose it
+//     is, by a machine label and a cluster label.
 //   - While there are hiccups nothing else hides servers.
 //   - There are Machines from OpenStack only where lists lag less than settle and servers are not
 //     hidden for longer than a moment: nothing but their names says whose these servers are, so that
-//     no orphan run finds one that is lost. Nor is the Secret edited then, or a single list of NICs
-//     or volumes empty by mistake, but in a life: two in a row would leave them.
+//     no orphan run finds one that is lost. Nor is a single list of NICs or volumes empty by mistake
+//     then, but in a life: two in a row would leave them.
 //   - Clocks: only that of the API server is off, by the same time in the whole run, and
 //     only in what it writes into Machines. No clock jumps, or runs fast or slowly.
 //   - Pauses: the clock of a process that stands still shows the time at which that

@@ -31,14 +31,14 @@ func (f *foreign) nic(network, name string, labels map[string]any, withAllowed b
 		address := allowed
 		payload.AllowedAddresses = []iaas.AllowedAddressesInner{iaas.StringAsAllowedAddressesInner(&address)}
 	}
-	request := f.api.CreateNic(context.Background(), ownPlace.project, ownPlace.region, network)
+	request := f.api.CreateNic(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, network)
 	return made(request.CreateNicPayload(payload).Execute())
 }
 
 // volume makes a volume that no server has.
 func (f *foreign) volume(name string, labels map[string]any) (id string) {
 	size := int64(20)
-	request := f.api.CreateVolume(context.Background(), ownPlace.project, ownPlace.region)
+	request := f.api.CreateVolume(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion)
 	return made(request.CreateVolumePayload(iaas.CreateVolumePayload{
 		Name: &name, Size: &size, AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
 		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID},
@@ -57,7 +57,7 @@ func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id st
 
 func (f *foreign) server(payload iaas.CreateServerPayload) (id string) {
 	payload.MachineType = iaasmock.DefaultMachineType
-	request := f.api.CreateServer(context.Background(), ownPlace.project, ownPlace.region)
+	request := f.api.CreateServer(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion)
 	return made(request.CreateServerPayload(payload).Execute())
 }
 

@@ -125,7 +125,7 @@ func (c *cluster) comeOver() {
 			if c.world.sleep(3*time.Second+m.Named) && (m.HasID || m.Servers > 1) {
 				c.world.log("%s %s has our ProviderID", c.name, m.machine)
 				manager.Edit(c.api, "machines", m.machine, func(machine *v1alpha1.Machine) {
-					machine.Spec.ProviderID = providerid.Format(ownPlace.project, m.servers[0])
+					machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, m.servers[0])
 				})
 			}
 		})

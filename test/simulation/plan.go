@@ -55,8 +55,6 @@ type Plan struct {
 	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
 	// 0 means that there are none.
 	Hiccup time.Duration
-	// Edit is what users edit by hand; "" is nothing.
-	Edit string
 	// Storms are when the cloud does less than it is asked for.
 	Storms []Storm
 
@@ -74,18 +72,6 @@ type Plan struct {
 	// requests.
 	Pauses int
 }
-
-// What users edit by hand; see Plan.Edit.
-const (
-	// editSecret names another project or region in the Secret for a time.
-	editSecret = "the Secret"
-	// editLabel gives a running server the machine label of another running Machine for
-	// a time.
-	editLabel = "a label"
-	// editName ends a Machine without its deletion, and makes another of its name. The
-	// old server is found again at once, or only once the new Machine has one, too.
-	editName = "a name"
-)
 
 // Storm is a time in which the cloud does less than it is asked for.
 type Storm struct {
@@ -130,7 +116,7 @@ func (p *Plan) promised() bool {
 // calm says that nothing goes wrong, and nothing takes longer than a call of the driver may.
 func (p *Plan) calm() bool {
 	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
-		p.Edit == "" && len(p.Storms) == 0 && p.Hiccup == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
+		len(p.Storms) == 0 && p.Hiccup == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
 }
 
 // standsStill says that a leader may stand still.
@@ -199,9 +185,6 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	if oneIn(t, 12, "more skew than promised") {
 		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)
 	}
-	if oneIn(t, 5, "has an edit") {
-		p.Edit = of(t, "edit", editSecret, editLabel, editName)
-	}
 	// Nothing else hides a server in a plan with hiccups: the driver takes a server for gone that has
 	// not been seen for longer.
 	if oneIn(t, 4, "has hiccups") && !forgetful && !presetTroubles[p.Preset].hides {
@@ -225,7 +208,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	}
 	p.Stale, p.Rotations = of(t, "stale", 0, 0.2, 0.6), of(t, "rotations", 0, 0, 1, 2)
 	// What only the process knows that made a server is lost with it.
-	lives := p.Edit == editSecret || p.Preset == presetDroppedLabels || oneIn(t, 3, "every process lives")
+	lives := p.Preset == presetDroppedLabels || oneIn(t, 3, "every process lives")
 	if !lives {
 		p.Crashes, p.Pauses = of(t, "crashes", 0, 1, 3), of(t, "pauses", 0, 0, 1, 2, 4)
 	}
@@ -239,7 +222,7 @@ func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
 		return f.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
 			f.trouble != nil && (f.trouble.doubles && !forgetful || f.trouble.hides && p.Hiccup > 0 ||
-				f.trouble.strands && (!lives || p.Edit == editName))
+				f.trouble.strands && !lives)
 	})
 	f := rapid.SampledFrom(fitting).Draw(t, "fault")
 	f.Cluster = rapid.IntRange(0, p.Clusters-1).Draw(t, "cluster")
@@ -249,9 +232,9 @@ func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 
 // drawOrigins draws how Machines come from OpenStack into plans in which nobody may lose track
 // of a server: nothing in the cloud says whose these are but their names, so that no orphan run
-// would find one that was lost. Whoever edits the Secret has to wait until they are labelled.
+// would find one that was lost.
 func (p *Plan) drawOrigins(t *rapid.T) {
-	if !oneIn(t, 4, "from OpenStack") || !p.promised() || p.Edit == editSecret || presetTroubles[p.Preset].hides {
+	if !oneIn(t, 4, "from OpenStack") || !p.promised() || presetTroubles[p.Preset].hides {
 		return
 	}
 	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.leaves })

@@ -76,7 +76,6 @@ func (w *world) endProcesses() {
 
 // rest waits until all is well, and checks that it is.
 func (w *world) rest() Result {
-	w.edits.Wait()
 	began := w.clock.Now()
 	if !w.await(healing, w.settled) {
 		w.violated("not all is well after %s", healing)
@@ -90,10 +89,6 @@ func (w *world) rest() Result {
 		w.checkRest("at rest", w.stays)
 	}
 	w.collectAll()
-	w.locked(func() { // the orphan run has seen to them
-		clear(w.abandoned)
-		clear(w.dropped)
-	})
 	w.checkRest("after an orphan run", anyServer)
 	return result
 }

@@ -215,13 +215,10 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 	if c.operation == opCreate {
 		before = w.cloud.Servers()
 	}
-	if refusal := w.refuseElsewhere(request, c); refusal != nil {
-		return refusal, nil
-	}
 	response, err := serve(w.cloud, served)
 	switch c.operation {
 	case opCreate:
-		w.nameNew(before, c)
+		w.nameNew(before)
 	case opDelete:
 		w.noteDelete(c.id)
 	}
@@ -259,7 +256,7 @@ func outcome(f Fault, response *http.Response, err error) string {
 }
 
 // nameNew gives the servers their names that were not there before.
-func (w *world) nameNew(before []iaasmock.Server, c call) {
+func (w *world) nameNew(before []iaasmock.Server) {
 	known := map[string]bool{}
 	for _, server := range before {
 		known[server.ID] = true
@@ -268,7 +265,6 @@ func (w *world) nameNew(before []iaasmock.Server, c call) {
 		if !known[server.ID] && w.trace.name(server.ID) == "" {
 			w.trace.named(server.ID)
 			who := ownerOf(&server)
-			w.checkElsewhere(who, c)
 			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
 		}
 	}

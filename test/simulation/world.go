@@ -39,9 +39,7 @@ type world struct {
 	// fences are those of all processes.
 	fences  sync.WaitGroup
 	spawned sync.WaitGroup
-	// edits are those by hand that have yet to be taken back.
-	edits sync.WaitGroup
-	late  sync.WaitGroup
+	late    sync.WaitGroup
 
 	mu sync.Mutex
 	// faultsOver is set once nothing goes wrong any more.
@@ -60,19 +58,11 @@ type world struct {
 	reported   map[string]bool
 	// causes are the troubles that were met.
 	causes map[string]*trouble
-	// abandoned are the servers whose Machine is gone by a user's doing. They stay until an
-	// orphan run.
-	abandoned map[string]bool
-	// dropped are the Machines that lost their finalizer by hand. A server that was being created
-	// for one is nobody's, and its ID is not known then: it stays until an orphan run.
-	dropped map[owner]bool
 	// exhausted is when each Machine was first told ResourceExhausted. After that the manager rests
 	// for ten minutes: one that is told so again then is too old when it is asked for the third time
 	// (outlived).
 	exhausted map[types.UID]time.Time
 	outlived  map[types.UID]bool
-	// posts are the numbers of the latest CreateServer calls elsewhere, see refuseElsewhere.
-	posts map[owner]int
 	// askedToGo are the servers of which a DELETE was carried out.
 	askedToGo map[string]bool
 	// lives is how many Machines there ever were.
@@ -86,8 +76,7 @@ func newWorld(plan *Plan) *world {
 		plan: plan, clock: newSpreadClock(), trace: newTrace(), disturbed: !plan.calm(),
 		counts: map[string]int{}, staleUntil: map[string]time.Time{}, repeats: map[string]int{},
 		begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{},
-		outlived: map[types.UID]bool{}, posts: map[owner]int{}, askedToGo: map[string]bool{},
+		exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, askedToGo: map[string]bool{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
@@ -107,8 +96,8 @@ func newWorld(plan *Plan) *world {
 	}
 	w.cloud = iaasmock.New(options...)
 	keys := simulationKeys()
-	for i, key := range keys {
-		if err := w.cloud.RegisterServiceAccountKey(projectOfKey(i), key); err != nil {
+	for _, key := range keys {
+		if err := w.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
 			panic(err)
 		}
 	}
@@ -282,7 +271,7 @@ func fnvHash(text string) uint64 {
 type owner struct{ cluster, machine string }
 
 // ownerOf says for whom a server was made: its metadata and its name do, which nobody
-// changes. Its labels may be lost, or edited.
+// changes. Its labels may be lost.
 func ownerOf(server *iaasmock.Server) owner { return owner{server.Metadata[clusterField], server.Name} }
 
 func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
@@ -298,7 +287,7 @@ func anyServer(*iaasmock.Server) bool { return true }
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.things[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
+		if _, foreign := w.foreign.things[server.ID]; !foreign && fits(&server) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}

@@ -194,7 +194,7 @@ func TestFewRights(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, mockOptions(time.Second),
 		`{"operation":"GetVolume","status":403}`, `{"operation":"UpdateVolume","status":500}`,
-		`{"operation":"GetNic","status":403}`, `{"operation":"GetServerLog","status":403}`,
+		`{"operation":"GetServerLog","status":403}`,
 		`{"operation":"DeleteServer","server":"`+oldServer+`","status":409}`,
 		`{"operation":"DeleteServer","status":409,"count":9}`,
 	)

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +26,8 @@ type sweep struct {
 	name string
 	// noted are the resources of the run, in the order they were found.
 	noted []*thing
+	// strangers are the NICs in its networks that are not the run's.
+	strangers []api.Thing
 	// told are the lines of the output: each is written once.
 	told map[string]bool
 }
@@ -118,9 +119,10 @@ func (s *sweep) look(ctx context.Context) error {
 			problems = append(problems, s.claim(ctx, server.ID))
 		}
 	}
-	for _, t := range s.present(api.Kinds...) {
+	for _, t := range s.present(api.KindServer, api.KindVolume, api.KindNetwork) {
 		problems = append(problems, s.read(ctx, t))
 	}
+	problems = append(problems, s.readNICs(ctx))
 	if len(s.present(api.KindServer)) > 0 {
 		// Of a server that is new, a part may not show yet.
 		for _, part := range s.present(api.KindNIC, api.KindVolume) {
@@ -156,10 +158,10 @@ func (s *sweep) claim(ctx context.Context, id string) error {
 	return nil
 }
 
-// read reads a resource by its ID: a boot volume, for one, may have any name.
+// read reads a resource by its ID: a boot volume, for one, may have any name. NICs are read from lists.
 func (s *sweep) read(ctx context.Context, t *thing) error {
 	answer, err := s.api.Do(ctx, http.MethodGet, t.Path(), nil)
-	found := api.Item[struct{ ID, Status, Device, ServerID string }](answer)
+	found := api.Item[struct{ ID, Status, ServerID string }](answer)
 	switch {
 	case err != nil:
 		return err
@@ -171,7 +173,40 @@ func (s *sweep) read(ctx context.Context, t *thing) error {
 		return answer.Err("GET " + t.Path())
 	default:
 		t.shown, t.hidden, t.absent, t.Status = true, false, 0, found.Status
-		t.holder = cmp.Or(found.Device, found.ServerID)
+		t.holder = found.ServerID
+	}
+	return nil
+}
+
+// readNICs reads the NICs of the run's networks from their lists, as every account may that the driver works
+// with. A list says who has a NIC: what the run does not know of is not deleted.
+func (s *sweep) readNICs(ctx context.Context) error {
+	isShown := map[string]bool{}
+	s.strangers = nil
+	for _, network := range s.present(api.KindNetwork) {
+		if network.Deleting {
+			continue // its NICs are not there any more
+		}
+		nics, err := s.api.NICs(ctx, network.ID)
+		if err != nil {
+			return err
+		}
+		for _, nic := range nics {
+			t := api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: nic.Name, Network: network.ID}
+			switch {
+			case nic.Type == "gateway" || nic.Type == "metadata": // The network's own.
+			case s.known(nic.ID) != nil || s.isNamed(nic.Name) && nic.Device == "":
+				s.show(t)
+				s.known(nic.ID).holder, isShown[nic.ID] = nic.Device, true
+			default:
+				s.strangers = append(s.strangers, t)
+			}
+		}
+	}
+	for _, t := range s.present(api.KindNIC) {
+		if !isShown[t.ID] {
+			t.absent++
+		}
 	}
 	return nil
 }
@@ -244,27 +279,10 @@ func (s *sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 				t, t.holder)
 		}
 	}
-	networks := s.present(api.KindNetwork)
-	for _, network := range networks {
-		if network.Deleting {
-			continue // its NICs are not there any more
-		}
-		nics, err := s.api.NICs(ctx, network.ID)
-		if err != nil {
-			s.tellOnce("not all could be read: %v", err)
-			return false, nil
-		}
-		for _, nic := range nics {
-			t := api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: nic.Name, Network: network.ID}
-			switch {
-			case nic.Type == "gateway" || nic.Type == "metadata": // The network's own.
-			case s.known(nic.ID) != nil || s.isNamed(nic.Name) && nic.Device == "":
-				s.show(t)
-			default:
-				return false, fmt.Errorf("sweep: the network stays, since %s in it is not the run's", t)
-			}
-		}
+	if len(s.strangers) > 0 {
+		return false, fmt.Errorf("sweep: the network stays, since %s in it is not the run's", s.strangers[0])
 	}
+	networks := s.present(api.KindNetwork)
 	if len(s.left(api.PartKinds...)) == 0 {
 		s.remove(ctx, api.KindNetwork)
 	}

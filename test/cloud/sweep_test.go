@@ -102,6 +102,7 @@ func TestSweep(t *testing.T) {
 			p.makeNIC("database")
 		}, "server", "", "network"},
 		"a NIC of the run's on somebody's server": {func(p *sweptProject) {
+			p.Inject(iaasmock.Fault{Operation: "GetNic", Status: 403})
 			nic := p.makeNIC(api.Name(oldRun, "nic"))
 			p.note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
 			p.makeServer(p.t, "database", map[string]any{"networking": map[string]any{"nicIds": []any{nic}}})

@@ -281,7 +281,7 @@ simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
 SOAKTIME ?= 0
 .PHONY: soak
 soak: ## Simulate new seeds for SOAKTIME (0: until stopped).
-	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
+	$(GO) test ./test/simulation -run 'TestPlan$$' -rapid.checks 1000000000 -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants
 mutants: ## Break the driver's rules one by one; a test must fail each time. 30 minutes.

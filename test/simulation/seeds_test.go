@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,13 +23,13 @@ import (
 )
 
 var (
-	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
-	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 50, with -short 5")
-	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means every 7th, with -short every 140th")
-	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
+	seeds = flag.Int("seeds", 0, "how many seeds to run; 0 means 50, with -short 5")
+	nth   = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; "+
+		"0 means every 7th, with -short every 140th")
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "0") // rapid has it
 	flag.Parse()
 	debug.SetGCPercent(400) // little is alive, and much is made
 	setDefault(seeds, 50, 5)
@@ -78,67 +77,22 @@ func simulate(t *testing.T, plan Plan) (result Result) {
 
 // TestSeeds runs the plans of seeds.
 func TestSeeds(t *testing.T) {
-	if *oneSeed != 0 {
-		trySeed(t, *oneSeed)
-		return
-	}
-	for seed := range uint64(*seeds) {
+	for seed := range *seeds {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
-			trySeed(t, seed+1)
+			plan := Plans.Example(seed + 1)
+			report(t, &plan, simulate(t, plan), fmt.Sprintf("-run 'TestPlan$' -rapid.checks=1 -rapid.seed=%d", seed+1))
 		})
 	}
 }
 
-// trySeed runs the plan of a seed. One that fails and is run alone is made smaller; what it shrinks to is
-// written to testdata.
-func trySeed(t *testing.T, seed uint64) {
-	t.Helper()
-	plan := Plans.Example(int(seed))
-	result := simulate(t, plan)
-	if *oneSeed != 0 && testing.Verbose() {
-		t.Logf("%s\n%s\n%d API calls, %d Machines, well after %s",
-			&plan, result.Trace, result.Calls, result.Machines, result.Healed)
-	}
-	if !report(t, &plan, result, fmt.Sprintf("-run 'TestSeeds$' -seed=%d", seed)) && *oneSeed != 0 {
-		t.Run("smaller", func(t *testing.T) { check(t, "rapid.seed", fmt.Sprint(seed)) })
-	}
-}
-
-// TestWhatFailedOnce runs the plans again that failed once, and were kept.
-func TestWhatFailedOnce(t *testing.T) {
-	files, err := filepath.Glob("testdata/rapid/*/*.fail")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { check(t, "rapid.failfile", file) })
-	}
-}
-
-// shrinking: rapid's flags are those of the process.
-var shrinking sync.Mutex
-
-// check lets rapid run one plan, and shrink it if it fails.
-func check(t *testing.T, name, value string) {
-	t.Helper()
-	shrinking.Lock()
-	defer shrinking.Unlock()
-	for name, value := range map[string]string{"rapid.checks": "5", "rapid.shrinktime": "3m", name: value} {
-		was := flag.Lookup(name).Value.String()
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = flag.Set(name, was) }()
-	}
+// TestPlan is rapid's: it runs the plans again that failed once and are kept in testdata, and draws
+// -rapid.checks others, from -rapid.seed on. One that fails is made smaller, and kept.
+func TestPlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		plan := Plans.Draw(rt, "plan")
-		rapid.SyncTest(rt, func(rt *rapid.T) {
-			if result := Run(plan); len(result.Violations) > 0 {
-				rt.Fatalf("%d faults: %v", len(plan.Faults), plan.Faults)
-			}
-		})
+		rapid.SyncTest(rt, func(rt *rapid.T) { report(rt, &plan, Run(plan), "-run 'TestPlan$'") })
 	})
 }
 
@@ -161,36 +115,21 @@ func TestEveryPreset(t *testing.T) {
 	}
 }
 
-// TestSoak runs new seeds each time.
-func TestSoak(t *testing.T) {
-	if !*soak {
-		t.SkipNow()
-	}
-	first := uint64(time.Now().UnixNano())
-	for seed := first; !t.Failed(); seed++ {
-		if deadline, ok := t.Deadline(); ok && time.Until(deadline) < time.Minute {
-			t.Logf("%d seeds from %d", seed-first, first)
-			return
-		}
-		trySeed(t, seed)
-	}
-}
-
-// report fails the test if something must not have been, and says how to see it
-// again; true is a success.
-func report(t *testing.T, what any, result Result, again string) bool {
+// report fails the test if something must not have been, and says how to see it again. The error is the same
+// each time, as rapid wants it.
+func report(t rapid.TB, what any, result Result, again string) {
 	t.Helper()
 	if len(result.Violations) == 0 {
-		return true
+		return
 	}
 	// Where many Machines wait together a seed may pass the next time.
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%x.trace", fnvHash(again)))
 	if err := os.WriteFile(file, []byte(result.Trace), 0o600); err != nil {
 		t.Log(err)
 	}
-	t.Errorf("%s\n%s\nwhat happened: %s\nagain: GOMAXPROCS=1 go test ./test/simulation -v %s",
-		what, strings.Join(result.Violations, "\n"), file, again)
-	return false
+	t.Logf("%s\nwhat happened: %s\nagain: GOMAXPROCS=1 go test ./test/simulation %s",
+		strings.Join(result.Violations, "\n"), file, again)
+	t.Errorf("violations in %v", what)
 }
 
 // TestMostSeedsRepeatThemselves compares the traces of two runs of each plan, on one processor: about a

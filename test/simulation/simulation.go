@@ -30,8 +30,8 @@ type Result struct {
 	Violations []string
 	// Trace is what happened, one line an event.
 	Trace string
-	// Calls of the API, and Machines there were.
-	Calls, Machines int
+	// Calls of the API.
+	Calls int
 	// Operations that were asked for, in order, the manager's writes among them.
 	Operations []string
 	// Healed is how long it took until all was well, once nothing went wrong any
@@ -52,7 +52,7 @@ func (w *world) run(story func() Result) Result {
 	w.checkSecrets()
 	w.checkCalls()
 	result.Violations, result.Trace = w.violations, w.trace.text()
-	result.Calls, result.Machines, result.Operations = w.calls, w.lives, w.operations
+	result.Calls, result.Operations = w.calls, w.operations
 	return result
 }
 

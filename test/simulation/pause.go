@@ -66,7 +66,7 @@ func (s stillness) lost() bool { return s.takeover > 0 && s.takeover < s.length+
 
 // standStill lets the process stand still from now on, if it leads.
 func (c *cluster) standStill(p *process, s stillness) {
-	if s.length == 0 || c.running() != p || !p.halt() {
+	if s.length == 0 || c.running() != p || !p.halt(s) {
 		return
 	}
 	c.world.log("%s STANDS STILL for %s", p.name, s.length)
@@ -84,7 +84,7 @@ func (c *cluster) outlast(p *process, s stillness) bool {
 		at time.Duration
 		do func()
 	}
-	events := []event{{s.length, p.wake}, {s.length + s.fresh, p.catchUp}}
+	events := []event{{s.length, p.wake}}
 	if s.lost() {
 		events = append(events,
 			event{s.takeover, func() { c.succeed(p) }},

@@ -43,8 +43,8 @@ type process struct {
 	crashed bool
 	// still is open while the process stands still, else nil.
 	still chan struct{}
-	// stale is open from then on until its watches show what happened meanwhile, else nil.
-	stale chan struct{}
+	// fresh is when its watches show what happened while it stood still the last time.
+	fresh time.Time
 }
 
 func (c *cluster) newProcess() *process {
@@ -120,13 +120,14 @@ func (p *process) end(how string) bool {
 }
 
 // halt begins a stillness; false if the process has not come to terms with the last one.
-func (p *process) halt() bool {
+func (p *process) halt(s stillness) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.crashed || p.stale != nil {
+	now := p.world.clock.Now()
+	if p.crashed || now.Before(p.fresh) {
 		return false
 	}
-	p.still, p.stale = make(chan struct{}), make(chan struct{})
+	p.still, p.fresh = make(chan struct{}), now.Add(s.length+s.fresh)
 	p.clock.stop()
 	return true
 }
@@ -144,14 +145,6 @@ func (p *process) wake() {
 	p.clock.resume()
 	close(p.still)
 	p.still = nil
-}
-
-// catchUp lets the process's watches show the present again.
-func (p *process) catchUp() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.stale)
-	p.stale = nil
 }
 
 // standing says whether the process stands still.
@@ -265,26 +258,22 @@ func (k kubernetes) wrote(t manager.Target, status int) {
 
 // shows waits until a watch may show an event.
 func (p *process) shows(e manager.Event, closed <-chan struct{}) bool {
-	after := p.world.shown(p, e)
-	timer := p.world.clock.NewTimer(e.At.Add(after).Sub(p.world.clock.Now()))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-closed:
-		return false
-	}
-	for {
-		p.mu.Lock()
-		stale, crashed := p.stale, p.crashed
-		p.mu.Unlock()
-		if stale == nil || crashed {
-			return !crashed
-		}
+	for due := e.At.Add(p.world.shown(p, e)); ; {
+		timer := p.world.clock.NewTimer(due.Sub(p.world.clock.Now()))
 		select {
-		case <-stale:
-		case <-closed:
-			return false
+		case <-timer.C():
 		case <-p.ctx.Done():
+			timer.Stop()
+			return false
+		case <-closed:
+			timer.Stop()
+			return false
+		}
+		p.mu.Lock()
+		due = p.fresh
+		p.mu.Unlock()
+		if !due.After(p.world.clock.Now()) {
+			return true
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
-	old, err := oldRuns(ctx, client)
+	old, err := o.oldRuns(ctx, client)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}

@@ -34,6 +34,7 @@ func TestGreen(t *testing.T) {
 	p := newProject(t, mockOptions(*boot,
 		iaasmock.WithListLag(time.Second), iaasmock.WithDeleteDuration(2*time.Second), iaasmock.WithServerLabels(),
 		iaasmock.WithSeed(7)),
+		`{"operation":"ListNetworks","status":503,"count":1}`, // the first request of all
 		`{"preset":"unavailable","probability":0.01}`, `{"preset":"lost-answers","count":1}`,
 		`{"preset":"rate-limited-retry-after","probability":0.002}`,
 		`{"preset":"random-404","probability":0.3,"count":8}`,

@@ -109,11 +109,11 @@ type look func(context.Context) (seen string, done bool, err error)
 
 // await looks until it is done, or patience ends. It looks again after a failure: one answer proves
 // nothing.
-func (s *suite) await(ctx context.Context, wanted string, look look) error {
-	return s.awaitFor(ctx, s.patience, wanted, look)
+func (o *options) await(ctx context.Context, wanted string, look look) error {
+	return o.awaitFor(ctx, o.patience, wanted, look)
 }
 
-func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted string, look look) error {
+func (o *options) awaitFor(ctx context.Context, patience time.Duration, wanted string, look look) error {
 	deadline := time.Now().Add(patience)
 	for {
 		seen, done, err := look(ctx)
@@ -128,7 +128,7 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 		if time.Now().After(deadline) {
 			return fmt.Errorf("wanted: %s; seen: %s, after %s", wanted, seen, patience)
 		}
-		if err := api.Pause(ctx, s.poll); err != nil {
+		if err := api.Pause(ctx, o.poll); err != nil {
 			return err
 		}
 	}

@@ -346,7 +346,7 @@ func (o *options) sweepAll(ctx context.Context) error {
 	if run := o.settings.sweepRun; run != "" {
 		_, problem = o.newSweep(client, run).finish(ctx)
 	}
-	old, err := oldRuns(ctx, client)
+	old, err := o.oldRuns(ctx, client)
 	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
 }
 
@@ -361,21 +361,29 @@ func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[stri
 	return all
 }
 
-// oldRuns returns the networks and servers with the name of a run that is over, by run.
-func oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
-	networks, problem := client.Networks(ctx)
-	servers, err := client.Servers(ctx, "")
-	runs := map[string][]api.Thing{}
+// oldRuns returns the networks and servers with the name of a run that is over, by run. It waits while the
+// API is down for a minute.
+func (o *options) oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
+	runs, s := map[string][]api.Thing{}, o.newSweep(client, "")
 	add := func(t api.Thing) {
 		if run, ok := api.RunOf(t.Name); ok && api.IsOld(run, time.Now()) {
 			runs[run] = append(runs[run], t)
 		}
 	}
-	for _, network := range networks {
-		add(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
-	}
-	for _, server := range servers {
-		add(api.Thing{Kind: api.KindServer, ID: server.ID, Name: server.Name})
-	}
-	return runs, errors.Join(problem, err)
+	err := o.awaitFor(ctx, 2*o.settle, "all lists", func(ctx context.Context) (string, bool, error) {
+		networks, problem := client.Networks(ctx)
+		servers, err := client.Servers(ctx, "")
+		if err = errors.Join(problem, err); err != nil {
+			s.tellOnce("not all could be read: %v", err)
+			return "", false, err
+		}
+		for _, network := range networks {
+			add(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
+		}
+		for _, server := range servers {
+			add(api.Thing{Kind: api.KindServer, ID: server.ID, Name: server.Name})
+		}
+		return "", true, nil
+	})
+	return runs, err
 }

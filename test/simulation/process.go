@@ -75,7 +75,7 @@ func (c *cluster) newProcess() *process {
 
 // begin lets the manager do its work.
 func (p *process) begin() {
-	started, err := manager.Start(kubernetes{p}, observed{p.driver, p}, p.reads)
+	started, err := manager.Start(kubernetes{p}, observed{p.driver, p})
 	if err != nil {
 		panic(err)
 	}
@@ -86,13 +86,6 @@ func (p *process) begin() {
 	if crashed {
 		started.Kill()
 	}
-}
-
-// reads lets a moment pass before the manager reads from its cache.
-func (p *process) reads(resource, name string) {
-	w := p.world
-	rng := random(w.plan.Seed, "reads", p.name, resource, name, w.repeated("reads", p.name, resource, name))
-	p.passes(between(rng, 100*time.Microsecond, time.Millisecond))
 }
 
 func (p *process) dead() bool {
@@ -306,9 +299,6 @@ func (o observed) GetMachineStatus(_ context.Context, r *driver.GetMachineStatus
 
 // ListMachines implements driver.Driver.
 func (o observed) ListMachines(_ context.Context, r *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
-	if !manager.CollectorCalls() {
-		o.process.world.violated("ListMachines is called, and not by the orphan collector: see package manager")
-	}
 	class := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: r.MachineClass.Name}}
 	return ask(o.process, "ListMachines", class, o.Driver.ListMachines, r)
 }

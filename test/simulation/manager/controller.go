@@ -71,10 +71,8 @@ type Controller struct {
 }
 
 // Start runs a controller, as the sidecar does once it leads, with its flags' defaults. All that its
-// clientsets ask for goes through the transport. Before it reads a Machine or a class from its cache,
-// pause is called, which may let time pass: workers that begin at one moment, as all do once the caches
-// are filled, then go on one after the other, and not as the scheduler likes.
-func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, name string)) (*Controller, error) {
+// clientsets ask for goes through the transport.
+func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 	config := &rest.Config{
 		Host: "http://kubernetes.invalid", Transport: transport, QPS: -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
@@ -92,8 +90,8 @@ func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, na
 	target := kubeinformers.NewSharedInformerFactory(client, 12*time.Hour)
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	controller, err := machinecontroller.NewController(Namespace, machineClient.MachineV1alpha1(), client, client, d, target,
-		control.Core().V1().Secrets(), slowClasses{machines.Machine().V1alpha1().MachineClasses(), pause},
-		slowMachines{machines.Machine().V1alpha1().Machines(), pause},
+		control.Core().V1().Secrets(), sortedClasses{machines.Machine().V1alpha1().MachineClasses()},
+		sortedMachines{machines.Machine().V1alpha1().Machines()},
 		record.NewFakeRecorder(0), options.SafetyOptions{
 			MachineCreationTimeout: duration(CreationTimeout), MachineHealthTimeout: duration(healthTimeout),
 			MachineDrainTimeout: duration(5 * time.Minute), MachineInPlaceUpdateTimeout: duration(20 * time.Minute),
@@ -118,46 +116,30 @@ func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, na
 	return c, nil
 }
 
-// slowMachines and slowClasses are read from a slowCache.
+// sortedMachines and sortedClasses are read in the order of their names: the orphan collector goes through
+// them one after the other, and a cache's order is that of a map, at random.
 type (
-	slowMachines struct {
+	sortedMachines struct {
 		v1alpha1informers.MachineInformer
-		pause func(resource, name string)
 	}
-	slowClasses struct {
+	sortedClasses struct {
 		v1alpha1informers.MachineClassInformer
-		pause func(resource, name string)
 	}
+	sorted struct{ cache.Indexer }
 )
 
 // Lister implements MachineInformer.
-func (s slowMachines) Lister() machinelisters.MachineLister {
-	return machinelisters.NewMachineLister(slowCache{s.Informer().GetIndexer(), "machines", s.pause})
+func (s sortedMachines) Lister() machinelisters.MachineLister {
+	return machinelisters.NewMachineLister(sorted{s.Informer().GetIndexer()})
 }
 
 // Lister implements MachineClassInformer.
-func (s slowClasses) Lister() machinelisters.MachineClassLister {
-	return machinelisters.NewMachineClassLister(slowCache{s.Informer().GetIndexer(), "machineclasses", s.pause})
+func (s sortedClasses) Lister() machinelisters.MachineClassLister {
+	return machinelisters.NewMachineClassLister(sorted{s.Informer().GetIndexer()})
 }
 
-// slowCache pauses before an object is read, but not by the orphan collector: that reads Machines in the
-// random order of a map, one after the other.
-type slowCache struct {
-	cache.Indexer
-	resource string
-	pause    func(resource, name string)
-}
-
-// GetByKey implements cache.Indexer.
-func (s slowCache) GetByKey(key string) (any, bool, error) {
-	if !CollectorCalls() {
-		s.pause(s.resource, key)
-	}
-	return s.Indexer.GetByKey(key)
-}
-
-// List implements cache.Indexer. The order is that of the names; a cache's is that of a map, at random.
-func (s slowCache) List() []any {
+// List implements cache.Indexer.
+func (s sorted) List() []any {
 	all := s.Indexer.List()
 	slices.SortFunc(all, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
 	return all
@@ -166,21 +148,6 @@ func (s slowCache) List() []any {
 func nameOf(object any) string {
 	name, _ := cache.MetaNamespaceKeyFunc(object) // an object of a cache has one
 	return name
-}
-
-// CollectorCalls says whether the orphan collector has called the caller.
-func CollectorCalls() bool {
-	callers := make([]uintptr, 10)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
-	for {
-		frame, more := frames.Next()
-		if strings.HasSuffix(frame.Function, ".(*controller).checkMachineClass") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
 }
 
 // Kill lets the controller begin nothing any more. Whatever it is waiting for has to fail.

@@ -423,8 +423,11 @@ func describedText(found *list.Result) string {
 	line("Owner", cmp.Or(machine.Owner, "none: no MachineSet replaces it"))
 	line("ProviderID", machine.ProviderID)
 	if last := machine.LastOperation; last != nil {
-		line("Last operation", fmt.Sprintf("%s %s %s ago: %s", last.Type, last.State,
-			age(found.Time, last.LastUpdateTime.Time), last.Description))
+		when := ""
+		if !last.LastUpdateTime.IsZero() {
+			when = " " + age(found.Time, last.LastUpdateTime.Time) + " ago"
+		}
+		line("Last operation", fmt.Sprintf("%s %s%s: %s", last.Type, last.State, when, last.Description))
 	}
 	for _, note := range machine.Notes {
 		if note.Kind == list.NoteUnknown {

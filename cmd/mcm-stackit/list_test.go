@@ -230,4 +230,10 @@ func TestDescribedText(t *testing.T) {
 	}
 	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}, Unknown: []string{"Leases unknown: x"}})
 	expectGolden(t, "described.txt", got)
+
+	machine.LastOperation.LastUpdateTime = metav1.Time{}
+	got = describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}})
+	if want := "\nLast operation: Create Failed: a b\n"; !strings.Contains(got, want) {
+		t.Errorf("without a time, got\n%s\nwant %q", got, want)
+	}
 }

@@ -395,7 +395,7 @@ func (o *options) describe(ctx context.Context, name string) error {
 	}
 	found := list.Read(ctx, access, list.Query{Machine: name})
 	switch {
-	case len(found.Machines) == 0 && len(found.Unknown) > 0:
+	case len(found.Machines) == 0 && !found.MachinesRead:
 		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, name, strings.Join(found.Unknown, "; ")) //nolint:staticcheck // a kind's name
 	case len(found.Machines) == 0:
 		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name)

@@ -152,6 +152,27 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
+// listNothing answers as a cluster that has no Machines and no MachineClasses.
+func listNothing(answer http.ResponseWriter, request *http.Request) {
+	answer.Header().Set("Content-Type", "application/json")
+	kind := "MachineClassList"
+	if strings.HasSuffix(request.URL.Path, "/machines") {
+		kind = "MachineList"
+	}
+	_, _ = fmt.Fprintf(answer, `{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": %q, "items": []}`, kind)
+}
+
+// Who mistypes a name is told so, also while something else is down.
+func TestDescribeNobody(t *testing.T) {
+	t.Parallel()
+	cloud, env, _ := startProject(t)
+	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+	cluster := httptest.NewServer(http.HandlerFunc(listNothing))
+	t.Cleanup(cluster.Close)
+	environmentRow{[]string{"describe", "machine", "nobody", "--server", cluster.URL}, 2, "",
+		"there is no Machine default/nobody: is the namespace right (-n)?\n"}.run(t, "nobody", env, "")
+}
+
 // A login plugin may take its time: it is named, and the cluster still has its own.
 func TestLoginPlugin(t *testing.T) {
 	t.Parallel()
@@ -161,9 +182,7 @@ func TestLoginPlugin(t *testing.T) {
 		if request.Header.Get("Authorization") == "Bearer of-the-plugin" {
 			asked.Add(1)
 		}
-		answer.Header().Set("Content-Type", "application/json")
-		kind := map[bool]string{true: "MachineList", false: "MachineClassList"}[strings.HasSuffix(request.URL.Path, "/machines")]
-		_, _ = fmt.Fprintf(answer, `{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": %q, "items": []}`, kind)
+		listNothing(answer, request)
 	}))
 	t.Cleanup(cluster.Close)
 	folder := t.TempDir()

@@ -522,9 +522,38 @@ func TestAnAccountThatIsNotTheClasses(t *testing.T) {
 	r.Add(elsewhere, testrig.WithNode(testrig.Machine("worker-2", "worker", goneID), corev1.ConditionFalse))
 	r.MakeClusters()
 	r.Access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01"}
-	words := say(Read(t.Context(), r.Access, Query{}))
-	if words["machine worker-1"] != "unknown" || words["machine worker-2"] != "no server" {
+	found := Read(t.Context(), r.Access, Query{})
+	if words := say(found); words["machine worker-1"] != "unknown" || words["machine worker-2"] != "no server" {
 		t.Errorf("got %v", words)
+	}
+	want := []string{"server of Machine shoot--demo/worker-1 unknown: not all servers of its project and region were read"}
+	if diff := cmp.Diff(want, found.Unknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
+	}
+}
+
+// Only so many servers that a list lacks are read by their IDs; of the others it is said.
+func TestAListThatLacksMany(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("other", own("other"))
+	for i := range mostByID + 2 {
+		id := fmt.Sprintf("d61a8564-c8dd-4ffb-bc15-00000000000%x", i)
+		r.Add(testrig.WithNode(testrig.Machine(fmt.Sprintf("worker-%x", i), "worker", id), corev1.ConditionFalse))
+	}
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{})
+	counts := map[string]int{}
+	for _, words := range say(found) {
+		counts[words]++
+	}
+	if diff := cmp.Diff(map[string]int{"no server": mostByID, "unknown": 2, "orphan": 1}, counts); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	want := []string{
+		"other servers of Machines unknown: the list of project " + iaasmock.DefaultProjectID + " in eu01 lacks more than 8",
+	}
+	if diff := cmp.Diff(want, found.Unknown); diff != "" {
+		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 }
 

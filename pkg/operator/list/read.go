@@ -223,14 +223,17 @@ func (s *observation) listServers(ctx context.Context, of *account.Account) ([]p
 func (s *observation) readMissing(ctx context.Context) (found bool) {
 	for _, machine := range s.machineViews {
 		at := s.placeOf(machine)
-		if at == nil || !s.isAsked(machine) || machine.DeletionTimestamp != nil || machine.server() != nil || at.asked == mostByID {
+		if at == nil || !s.isAsked(machine) || machine.DeletionTimestamp != nil || machine.server() != nil {
 			continue
 		}
 		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
 		if err != nil || id == "" {
 			continue
 		}
-		at.asked++
+		if at.asked++; at.asked > mostByID {
+			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, mostByID))
+			continue
+		}
 		server, err := at.used.Server(ctx, id)
 		switch {
 		case provider.IsNotFound(err):

@@ -62,8 +62,24 @@ func (s *observation) result() *Result {
 	} else {
 		found.Clusters = s.count(found)
 	}
+	s.missServers(found.Machines)
 	found.Unknown = s.unknown()
 	return found
+}
+
+// missServers says why Machines' servers are unknown, where nothing that was not read explains it: they may
+// be in other projects.
+func (s *observation) missServers(machines []*Machine) {
+	if len(s.unread) > 0 {
+		return
+	}
+	for _, machine := range machines {
+		for _, note := range machine.Notes {
+			if note.Kind == NoteUnknown {
+				s.miss(fmt.Sprintf("server of Machine %s/%s", machine.Namespace, machine.Name), note.Reason)
+			}
+		}
+	}
 }
 
 // isClusterOfNobody says whether the cluster that the user names is in nothing that was read: it may

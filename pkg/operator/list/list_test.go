@@ -557,6 +557,21 @@ func TestAListThatLacksMany(t *testing.T) {
 	}
 }
 
+// Of two Machines with one name, the server is that of the namespace.
+func TestMachinesOfOneName(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("worker-1", own("worker-1"))
+	mine := testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning)
+	theirs := mine.DeepCopy()
+	theirs.Namespace = "another" // and so the first of all
+	r.Add(mine, theirs)
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{})
+	if words := say(found); words["machine worker-1"] != "" || found.Servers[0].MachineNamespace != testrig.Namespace {
+		t.Errorf("got %v, the server of a Machine of %s", words, found.Servers[0].MachineNamespace)
+	}
+}
+
 // A reason without a row leaves a user without help; a row without a reason helps nobody.
 func TestEachReasonHasOneRemedy(t *testing.T) {
 	reasons := provider.Reasons()

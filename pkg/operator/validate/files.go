@@ -175,9 +175,8 @@ func (v *validator) unread(name string, err error) {
 // document is a part of a source that is read by itself: an error in it hides no other.
 type document struct {
 	*validator
-	*source
-
-	text []byte
+	source *source
+	text   []byte
 	// lines is the number of lines before it.
 	lines int
 }
@@ -185,12 +184,12 @@ type document struct {
 // separator is a line that begins a YAML document (---), or ends one (...).
 var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
 
-// split returns the documents of a text.
-func split(text []byte) []*document {
+// split returns the documents of a source with this text.
+func (v *validator) split(from *source, text []byte) []*document {
 	var documents []*document
 	begin, lines := 0, 0
 	cut := func(end int) {
-		documents = append(documents, &document{text: text[begin:end], lines: lines})
+		documents = append(documents, &document{v, from, text[begin:end], lines})
 		lines += bytes.Count(text[begin:end], []byte("\n"))
 		begin = end
 	}

@@ -86,7 +86,7 @@ func (o *object) has(names ...string) bool {
 // wrong reports what is wrong with the document at a node of it.
 func (r *document) wrong(verdict report.Verdict, line, column int, found string) {
 	r.add(report.Finding{
-		Verdict: verdict, Position: report.Position{File: r.name, Line: r.lines + line, Column: column},
+		Verdict: verdict, Position: report.Position{File: r.source.name, Line: r.lines + line, Column: column},
 		Subject: "manifest", Found: found,
 	})
 }
@@ -129,7 +129,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	apiVersion, kind := textOf("apiVersion"), textOf("kind")
 	if apiVersion == "" || kind == "" {
 		const found = "has no apiVersion and kind"
-		if r.itself {
+		if r.source.itself {
 			r.wrong(report.Wrong, node.Line, node.Column, found+": must be an object of Kubernetes")
 		} else {
 			r.wrong(report.Hint, node.Line, node.Column, found+": passed over")
@@ -142,7 +142,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	}
 	given := &object{
 		kind: kind, namespace: textOf("metadata", "namespace"), name: textOf("metadata", "name"),
-		file: r.name, lines: r.lines, node: node,
+		file: r.source.name, lines: r.lines, node: node,
 	}
 	if given.namespace == "" {
 		given.namespace = r.Namespace

@@ -100,8 +100,7 @@ func (v *validator) gather(ctx context.Context) error {
 			v.unread(source.name, err)
 			continue
 		}
-		for _, document := range split(bytes.TrimPrefix(text, []byte("\ufeff"))) {
-			document.validator, document.source = v, source
+		for _, document := range v.split(source, bytes.TrimPrefix(text, []byte("\ufeff"))) {
 			document.read()
 		}
 	}

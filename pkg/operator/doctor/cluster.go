@@ -147,6 +147,9 @@ func (w *workload) flag(name string) string {
 	return value
 }
 
+// elects says whether its Pods elect a leader, which is the default (v0.62.1 leaderelectionconfig/config.go:45).
+func (w *workload) elects() bool { return w.flag("leader-elect") != "false" }
+
 // checkDeployments looks at the manager and the sidecar, their versions and their flags.
 func (d *Doctor) checkDeployments(ctx context.Context) {
 	var list appsv1.DeploymentList
@@ -154,10 +157,10 @@ func (d *Doctor) checkDeployments(ctx context.Context) {
 		d.unread("manager and sidecar", err)
 		return
 	}
-	if manager := findContainer(list.Items, isManager); d.checkWorkload("manager", manager) {
-		d.checkManagerVersion(manager)
+	d.manager, d.sidecar = findContainer(list.Items, isManager), findContainer(list.Items, isSidecar)
+	if d.checkWorkload("manager", d.manager) {
+		d.checkManagerVersion(d.manager)
 	}
-	d.sidecar = findContainer(list.Items, isSidecar)
 	d.checkWorkload("sidecar", d.sidecar)
 }
 
@@ -213,7 +216,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 			fmt.Sprintf("kubectl scale deployment %s --replicas=1, unless the cluster sleeps", found.deployment.Name))
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
-	case wanted > 1 && slices.Contains(found.container.Args, leaderElectOff):
+	case wanted > 1 && !found.elects():
 		d.wrong(subject, text+" with "+leaderElectOff+": they work against each other", "remove the flag, or scale to one replica")
 	case ready < wanted:
 		d.hint(subject, text, lookAtPods)
@@ -236,14 +239,18 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 	}
 }
 
+// checkLeases asks which Pod of the manager leads, and which of the sidecar.
 func (d *Doctor) checkLeases(ctx context.Context) {
-	for _, name := range []string{managerName, sidecarName} {
-		d.checkLease(ctx, name)
-	}
+	d.checkLease(ctx, managerName, d.manager)
+	d.checkLease(ctx, sidecarName, d.sidecar)
 }
 
-func (d *Doctor) checkLease(ctx context.Context, name string) {
+func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	subject, lease := "lease "+name, &coordinationv1.Lease{}
+	if of != nil && !of.elects() { // one of earlier days may be there
+		d.fine(subject, "not used: "+leaderElectOff)
+		return
+	}
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
 		d.wrong(subject, "does not exist: nobody has ever led", "start it; with "+leaderElectOff+" there is none, and only one replica may run")

@@ -152,6 +152,9 @@ func TestCluster(t *testing.T) {
 		"two that do not elect": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Args = ptr.To[int32](2), append(c.sidecar.Args, leaderElectOff)
 		}, 1, []string{"they work against each other"}},
+		"two whose command says so": {func(c *clinic) {
+			c.deployment.Spec.Replicas, c.sidecar.Command = ptr.To[int32](2), []string{"/sidecar", leaderElectOff}
+		}, 1, []string{"they work against each other"}},
 		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") },
 			1, []string{"WRONG sidecar: ", "--namespace=other"}},
 		"another manager": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" },
@@ -166,6 +169,12 @@ func TestCluster(t *testing.T) {
 		"a lease nobody renews": {
 			func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) },
 			1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
+		"leases nobody needs": {func(c *clinic) {
+			c.manager.Args, c.sidecar.Command = []string{leaderElectOff}, []string{"/sidecar", leaderElectOff}
+			c.leases[managerName].Spec.HolderIdentity = nil
+			c.remove(c.leases[sidecarName])
+		}, 0, []string{"FINE lease machine-controller-manager: not used: --leader-elect=false",
+			"FINE lease machine-controller: not used: --leader-elect=false"}},
 		"a lease nobody holds": {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil },
 			1, []string{"WRONG lease machine-controller-manager: nobody holds it"}},
 

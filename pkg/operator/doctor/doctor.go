@@ -37,7 +37,8 @@ type Doctor struct {
 	fromOpenStack bool
 	// reported are the classes whose credentials were found wrong already.
 	reported map[string]bool
-	sidecar  *workload
+	// manager and sidecar are nil where no Deployment has them.
+	manager, sidecar *workload
 }
 
 // Result is what Examine found.

@@ -180,6 +180,14 @@ func TestCluster(t *testing.T) {
 
 		"no target cluster": {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" },
 			0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
+		"the sidecar's own cluster": {func(c *clinic) { c.sidecar.Args = c.sidecar.Args[1:] },
+			0, []string{"not tried: the sidecar's login to the target cluster, its own: it uses the token of the Pod itself"}},
+		"a Secret of which one key is mounted": {func(c *clinic) {
+			c.target.Data["config"] = c.target.Data["kubeconfig"]
+			delete(c.target.Data, "kubeconfig")
+			c.deployment.Spec.Template.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+				SecretName: "target", Items: []corev1.KeyToPath{{Key: "config", Path: "kubeconfig"}}}}
+		}, 0, []string{"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: "}},
 		"no kubeconfig": {func(c *clinic) { c.target.Data = nil },
 			1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig " +
 				"for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},

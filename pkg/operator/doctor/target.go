@@ -42,8 +42,12 @@ func (d *Doctor) checkTarget(ctx context.Context) {
 		return
 	}
 	file := d.sidecar.flag("target-kubeconfig")
-	if file == noCluster {
+	switch file {
+	case noCluster:
 		d.fine(subjectTarget, "the sidecar has no target cluster")
+		return
+	case "": // its own cluster (v0.62.1 app.go:88)
+		d.notTried("the sidecar's " + subjectTarget + ", its own: " + errOwnToken.Error())
 		return
 	}
 	files, err := d.mountedFiles(ctx, path.Dir(file))

@@ -6,11 +6,13 @@ package deleteserver_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +33,13 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 	rename := func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }
 	tag := func(r *rig) { r.metadata("a", "b") }
 	hide := func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) }
+	isUnread := func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }
+	// The second read of the server is that of the look: the first is the driver's.
+	hideFromLook := func(r *rig) {
+		reads := 0
+		second := func(*http.Request) bool { reads++; return reads == 2 }
+		r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404, Match: second})
+	}
 	failing := func(status int) *iaasmock.Fault {
 		return &iaasmock.Fault{Operation: deleteOperation, Count: 1, Status: status, Delay: 6 * time.Second}
 	}
@@ -50,6 +59,8 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"its name changes":            {rename, nil, refused, "it has changed", 0},
 		"its metadata changes":        {tag, nil, refused, "it has changed", 0},
 		"it cannot be read":           {hide, nil, refused, "it could not be read once more", 0},
+		"Machines cannot be read":     {isUnread, nil, refused, "only who can read the Machines of all namespaces", 0},
+		"a look is answered 404":      {hideFromLook, nil, gone, "", 1},
 		"it is not shown for a moment, and a Machine appears": {func(r *rig) {
 			r.appear()
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404, Duration: 10 * time.Second})
@@ -116,6 +127,7 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE: "},
 		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE: "},
 		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, "ACTIVE: NoPermission"},
+		"a DELETE is answered 403, and done":  {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
 		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
 		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, "it is DELETING: "},
 		"it hangs, and then is hidden":        {[]iaasmock.Fault{hangs, hidden}, unknown, nothingProved},

@@ -24,6 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
@@ -58,6 +59,8 @@ type rig struct {
 	wire    *inMemory
 	// ids are of the servers, by name.
 	ids map[string]string
+	// unlisted is what no cluster lists; nil for nothing.
+	unlisted client.ObjectList
 }
 
 func newRig(t *testing.T, options ...iaasmock.Option) *rig {
@@ -68,6 +71,7 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	wire := &inMemory{Handler: conformance.Watch(t, cloud)}
 	r := &rig{Rig: testrig.NewOver(t, cloud, "http://iaas.invalid", wire), wire: wire, ids: map[string]string{}}
 	r.options = deleteserver.Options{OlderThan: time.Hour}
+	r.Funcs.List = r.list
 	r.make("worker-0")
 	r.make(lost)
 	r.Add(testrig.Machine("worker-0", "worker", r.ids["worker-0"]))
@@ -75,6 +79,13 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	<-time.After(2 * time.Hour)
 	t.Cleanup(func() { <-time.After(10 * time.Minute) }) // what is under way ends in its own time
 	return r
+}
+
+func (r *rig) list(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+	if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", r.unlisted) {
+		return errors.New("no such resource")
+	}
+	return c.List(ctx, list, o...)
 }
 
 func (r *rig) make(name string) {
@@ -150,6 +161,12 @@ func (r *rig) hasUUID(node *corev1.Node) {
 
 func hasName(node *corev1.Node) { node.Name = lost + ".example.org" }
 
+func hasAddress(node *corev1.Node) {
+	node.Status.Addresses = []corev1.NodeAddress{
+		{Type: corev1.NodeInternalIP, Address: "::1"}, {Type: corev1.NodeHostName, Address: lost},
+	}
+}
+
 func hasMore(node *corev1.Node) { node.Name = lost + "0" }
 
 // isNew makes a Node one that has just joined.
@@ -167,7 +184,8 @@ func (r *rig) state(name string) string {
 func (r *rig) tryLook(names ...string) (*deleteserver.Plan, error) {
 	r.T.Helper()
 	r.MakeClusters()
-	r.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.nodes...).Build()
+	r.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.nodes...).
+		WithInterceptorFuncs(interceptor.Funcs{List: r.list}).Build()
 	for _, name := range names {
 		r.options.IDs = append(r.options.IDs, r.ids[name])
 	}
@@ -276,6 +294,8 @@ func TestRefuses(t *testing.T) {
 		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) },
 			"Node n of the target cluster is this server, and Ready"},
 		"a Ready Node has its name": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
+		"a Ready Node has its name as an address": {
+			func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasAddress) }, "and Ready"},
 		"a Ready Node has its UUID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
 		"its Node was Ready lately": {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, lately},
 		"its Node vanished lately":  {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, lately},
@@ -388,20 +408,11 @@ func TestAListThatLags(t *testing.T) {
 
 // Nobody is an orphan where not all can be read.
 func TestNothingIsDeletedWhereNotAllIsRead(t *testing.T) {
-	broken := errors.New("no such resource")
-	lists := func(what client.ObjectList) func(*rig) {
-		return func(r *rig) {
-			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-				if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", what) {
-					return broken
-				}
-				return c.List(ctx, list, o...)
-			}
-		}
-	}
+	lists := func(what client.ObjectList) func(*rig) { return func(r *rig) { r.unlisted = what } }
 	for name, prepare := range map[string]func(*rig){
 		"Machines":       lists(&v1alpha1.MachineList{}),
 		"MachineClasses": lists(&v1alpha1.MachineClassList{}),
+		"Nodes":          lists(&corev1.NodeList{}),
 		"servers": func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
 		},

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const (
@@ -76,6 +78,9 @@ func main() {
 
 // build builds everything for the platforms.
 func (r *release) build(platforms []string) error {
+	if _, err := version.ParseSemantic(r.Version); err != nil || !strings.HasPrefix(r.Version, "v") {
+		return fmt.Errorf("the version is %q, must be one such as v1.2.3 or v1.2.3-rc.1: krew installs no other", r.Version)
+	}
 	if err := os.MkdirAll(r.folder, 0o750); err != nil {
 		return err
 	}

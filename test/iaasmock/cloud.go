@@ -220,6 +220,11 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
+	for region, zones := range c.catalogue.Regions {
+		if len(zones) == 0 {
+			return fmt.Errorf("region %s: no availability zone, must have at least one", region)
+		}
+	}
 	for _, volume := range c.catalogue.Volumes {
 		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
 		volume.CreatedAt, volume.UpdatedAt = c.startedAt, c.startedAt

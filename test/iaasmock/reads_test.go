@@ -201,6 +201,7 @@ func TestNullLists(t *testing.T) {
 func TestNewRefusesABrokenCatalogue(t *testing.T) {
 	for name, change := range map[string]func(*iaasmock.Catalogue){
 		"NIC without its network": func(c *iaasmock.Catalogue) { c.Networks = nil },
+		"region without a zone":   func(c *iaasmock.Catalogue) { c.Regions[iaasmock.DefaultRegion] = nil },
 		"no prefix":               func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0" },
 		"no room":                 func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0/32" },
 	} {

@@ -170,6 +170,84 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// What a Machine's note says, and what to do, in less usual cases than those of TestNotes.
+func TestNotesOfOneMachine(t *testing.T) {
+	said := func(description, code string) func(*testrig.Rig, *v1alpha1.Machine) {
+		return func(_ *testrig.Rig, m *v1alpha1.Machine) {
+			failed(m, description).Status.LastOperation.ErrorCode = code
+		}
+	}
+	for name, row := range map[string]struct {
+		// change is made of a Running Machine whose server is gone.
+		change      func(*testrig.Rig, *v1alpha1.Machine)
+		words, says string
+	}{
+		"two servers": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = ""
+			r.Server(m.Name, own(m.Name))
+			r.Server(m.Name, own(m.Name))
+		}, "duplicate", "and needs one " + account.RemedyOrphan},
+		"two servers from OpenStack": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID, m.Annotations = "", map[string]string{"stackit.cloud/migrated-machine": "true"}
+			r.Server(m.Name, nil)
+			r.Server(m.Name, nil)
+		}, "duplicate", "and needs one " + remedySeveral},
+		"a server that is going": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = ""
+			if err := r.Cloud.SetServerStatus(r.Server(m.Name, own(m.Name)), "DELETING", ""); err != nil {
+				t.Error(err)
+			}
+		}, "no server", "is DELETING " + remedyNoServer},
+		"another project's server": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
+		}, "no server", "restore the project in the Secret"},
+		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
+			"unknown", "but its Node is Ready"},
+		"a text with a code beside it": {said("no code", "Internal"), "stuck: Internal", "no code"},
+		"a text without a code":        {said("no code", ""), "stuck: Unknown", "no code"},
+		"about to be made": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
+			testrig.InPhase(m, "").CreationTimestamp = metav1.Now()
+		}, "", ""},
+		"made, and nothing is said": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			testrig.InPhase(m, "")
+			r.Server(m.Name, own(m.Name))
+		}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, machine := testrig.New(t), testrig.Machine("worker-1", "worker", goneID)
+			r.Server("other", own("other"))
+			row.change(r, machine)
+			r.Add(machine)
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, Query{})
+			text := ""
+			for _, note := range found.Machines[0].Notes {
+				text += note.Reason + " " + note.Remedy
+			}
+			if words := say(found)["machine worker-1"]; words != row.words || !strings.Contains(text, row.says) {
+				t.Errorf("got %q: %s\nwant %q: %s", words, text, row.words, row.says)
+			}
+		})
+	}
+}
+
+// Of two keys for one project and region, the first that may read is used, and each server is read once.
+func TestTwoKeysOfOnePlace(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("worker-1", own("worker-1"))
+	r.MakeClusters()
+	accounts, _ := r.Access.Accounts(t.Context(), testrig.Namespace)
+	second := *accounts[0]
+	r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden, Count: 1})
+	s := &observation{Access: r.Access, unread: map[string][]string{}}
+	s.addAccount(accounts[0])
+	s.addAccount(&second)
+	s.readPlace(t.Context(), s.places[0])
+	if at := s.places[0]; len(s.places) != 1 || at.used != &second || len(at.servers) != 1 || len(s.unread) > 0 {
+		t.Errorf("got %+v, unread %v", s.places, s.unread)
+	}
+}
+
 // The manager deletes servers that the driver lists by another ProviderID than the Machine's.
 func TestListedOtherwise(t *testing.T) {
 	for providerID, want := range map[string]bool{
@@ -474,12 +552,14 @@ func TestListsThatLackServers(t *testing.T) {
 	}
 	cutOff := iaasmock.Fault{Operation: "ListServers", CutOffAt: 1}
 	const lacks = "the list lacks server "
+	const tooLate = "empty, and no time is left"
 	for name, row := range map[string]struct {
 		fault                iaasmock.Fault
 		status               int // of the GET; 0 without a fault
 		state, note, unknown string
 	}{
 		"empty, the second is not":    {empty(1), 0, "ACTIVE", "", ""},
+		tooLate:                       {empty(1), 0, "unknown", "unknown", "no time to read it again"},
 		"empty twice, a GET finds it": {empty(2), 0, "ACTIVE", "", lacks},
 		"cut off, a GET finds it":     {cutOff, 0, "ACTIVE", "", lacks},
 		"cut off, a GET does not":     {cutOff, http.StatusNotFound, "", "no server", ""},
@@ -496,10 +576,16 @@ func TestListsThatLackServers(t *testing.T) {
 			if row.status != 0 {
 				r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: row.status})
 			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
 			done := make(chan *Result)
-			go func() { done <- Read(t.Context(), r.Access, Query{}) }()
+			go func() { done <- Read(ctx, r.Access, Query{}) }()
 			if row.fault.EmptyList {
 				NewWithT(t).Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
+			}
+			if name == tooLate {
+				cancel()
+			} else if row.fault.EmptyList {
 				clock.Step(emptyPause)
 			}
 			found := <-done

@@ -311,22 +311,14 @@ func duplicate(node *yaml.Node) *yaml.Node {
 	return nil
 }
 
+// pathPart is a name in a path, or a key or index between brackets.
+var pathPart = regexp.MustCompile(`\[[^]]*\]|[^.[]+`)
+
 // pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
 func pathNames(path string) []string {
-	var names []string
-	for path != "" {
-		end := strings.IndexAny(path, ".[")
-		if path[0] == '[' {
-			if end = strings.IndexByte(path, ']'); end < 0 {
-				return append(names, path[1:])
-			}
-			names, path = append(names, path[1:end]), strings.TrimPrefix(path[end+1:], ".")
-			continue
-		}
-		if end < 0 {
-			return append(names, path)
-		}
-		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
+	names := pathPart.FindAllString(path, -1)
+	for i := range names {
+		names[i] = strings.Trim(names[i], "[]")
 	}
 	return names
 }

@@ -261,14 +261,23 @@ func TestReadsOfAServer(t *testing.T) {
 // Machines from OpenStack cannot be deleted without more permissions.
 func TestReadsForMachinesFromOpenStack(t *testing.T) {
 	t.Parallel()
-	rig := newClinic(t).Rig
-	id := rig.Server("worker-1", nil)
-	machine := testrig.Machine("worker-1", "worker", "")
-	machine.Spec.ProviderID = "openstack:///eu01/" + id
-	rig.Add(machine)
-	rig.Cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: 403})
-	expect(t, examineRig(t, rig), 1, "FINE reads: a NIC: allowed", "WRONG reads: volumes: not allowed (status 403)",
-		"iaas.volume.list", "not tried: reading a volume (iaas.volume.get)")
+	for status, row := range map[int]struct {
+		code int
+		says []string
+	}{
+		http.StatusOK: {0, []string{"FINE reads: volumes: allowed\nFINE reads: a volume: allowed\n"}},
+		http.StatusForbidden: {1, []string{"WRONG reads: volumes: not allowed (status 403)", "iaas.volume.list",
+			"not tried: reading a volume (iaas.volume.get)"}},
+	} {
+		rig := newClinic(t).Rig
+		machine := testrig.Machine("worker-1", "worker", "")
+		machine.Spec.ProviderID = "openstack:///eu01/" + rig.Server("worker-1", nil)
+		rig.Add(machine)
+		if status != http.StatusOK {
+			rig.Cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: status})
+		}
+		expect(t, examineRig(t, rig), row.code, append(row.says, "FINE reads: a NIC: allowed")...)
+	}
 }
 
 func TestIdentities(t *testing.T) {

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // clinic is a rig with a manager, a sidecar and their leases.
@@ -121,6 +123,15 @@ func TestCluster(t *testing.T) {
 			1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
 		"a class whose Secret does not exist": {func(c *clinic) { c.remove(c.secret()) },
 			1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist"}},
+		"a class whose Secret does not exist, with another named": {func(c *clinic) {
+			c.secret().Name, c.Access.SecretName = "another", "another"
+		}, 1, []string{"FINE credentials: project ",
+			"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist; make the Secret"}},
+		"two regions": {func(c *clinic) {
+			labels := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
+			c.Add(testrig.Class("abroad", map[string]any{"region": iaasmock.SecondRegion, "labels": labels}))
+		}, 0, []string{"FINE reads (project " + iaasmock.DefaultProjectID + " in eu01): servers: allowed",
+			"FINE reads (project " + iaasmock.DefaultProjectID + " in " + iaasmock.SecondRegion + "): servers: allowed"}},
 		"a class that names no Secret": {func(c *clinic) { c.class().SecretRef = nil },
 			1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
 		"a class of another provider": {func(c *clinic) { c.class().Provider = "aws" },
@@ -247,20 +258,34 @@ func TestTargetLogin(t *testing.T) {
 		}
 		return unsigned + signature
 	}
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		byToken       = "tokenFile: /var/run/target/token"
+		byCertificate = "client-certificate: /var/run/target/tls.crt, client-key: /var/run/target/tls.key"
+	)
+	subject := "login to the target cluster: " + server.URL
+	until := ", valid until " + server.Certificate().NotAfter.UTC().Format(time.DateTime) + " UTC"
 	for name, row := range map[string]struct {
-		token string
-		code  int
-		says  string
+		login, token string
+		code         int
+		says         string
 	}{
-		"taken":   {token(time.Hour, "good"), 0, "FINE login to the target cluster: " + server.URL + ", valid until "},
-		"refused": {token(time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's Secret has"},
-		"expired": {token(-time.Hour, "good"), 1, "WRONG login to the target cluster: " + server.URL + ", expired at "},
+		"taken":   {byToken, token(time.Hour, "good"), 0, "FINE " + subject + ", valid until "},
+		"refused": {byToken, token(time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's"},
+		"expired": {byToken, token(-time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
+		"a certificate that is refused": {byCertificate, "",
+			1, "WRONG " + subject + until + ": cannot read Nodes: Unauthorized; renew"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t)
-			c.target.Data = kubeconfig(server.URL, ca, "tokenFile: /var/run/target/token")
+			c.target.Data = kubeconfig(server.URL, ca, row.login)
 			c.target.Data["token"] = []byte(row.token + "\n")
+			c.target.Data["tls.crt"], _ = base64.StdEncoding.DecodeString(ca)
+			c.target.Data["tls.key"] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
 			expect(t, examineRig(t, c.Rig), row.code, row.says)
 		})
 	}

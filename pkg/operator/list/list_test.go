@@ -203,6 +203,10 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "no server", "restore the project in the Secret"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
 			"unknown", "but its Node is Ready"},
+		"a Node that does not come": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + r.Server(m.Name, own(m.Name))
+			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
+		}, "no Node", "server ACTIVE, 7m old, no Node its console log tells whether"},
 		"a text with a code beside it": {said("no code", "Internal"), "stuck: Internal", "no code"},
 		"a text without a code":        {said("no code", ""), "stuck: Unknown", "no code"},
 		"about to be made": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
@@ -372,18 +376,6 @@ func TestStaleReadinessSaysSinceWhen(t *testing.T) {
 	found := Read(t.Context(), r.Access, Query{})
 	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") || !found.Clusters[0].Stale {
 		t.Errorf("got %q, %+v", found.Stale, found.Clusters[0])
-	}
-}
-
-func TestNeverJoined(t *testing.T) {
-	r := testrig.New(t)
-	r.Add(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))))
-	r.MakeClusters()
-	r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
-	note := Read(t.Context(), r.Access, Query{}).Machines[0].Notes[0]
-	if note.Kind != NoteNeverJoined || !strings.Contains(note.Remedy, "stackit server log ") ||
-		!strings.HasPrefix(note.Reason, "server ACTIVE, 7m old") {
-		t.Errorf("got %+v", note)
 	}
 }
 

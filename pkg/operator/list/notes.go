@@ -66,14 +66,12 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 		machine := v.named[0]
 		return []Note{{Kind: NoteAnothers, About: anothersLabel(machine, v.Server), Remedy: remedyLabel,
 			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project", machine.Namespace, machine.Name)}}
-	case v.whose == account.Untold, v.whose == account.OtherCluster: // shown because the classes are not known
-		return []Note{{Kind: NoteUnknown, Reason: "whether a Machine names it is unknown"}}
 	case v.whose == account.Orphan && v.IsDeleting():
 		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it", Remedy: remedyDeleting}}
 	case v.whose == account.Orphan:
 		return []Note{{Kind: NoteOrphan, Reason: "no Machine of any namespace names it", Remedy: s.remedyOrphan()}}
-	default:
-		return nil
+	default: // shown because not all classes or Machines are known
+		return []Note{{Kind: NoteUnknown, Reason: "whether a Machine names it is unknown"}}
 	}
 }
 

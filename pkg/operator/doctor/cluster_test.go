@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -210,6 +212,12 @@ func TestCluster(t *testing.T) {
 			projected.Sources = append(projected.Sources, corev1.VolumeProjection{Secret: source})
 			c.Add(last)
 		}, 0, []string{"FINE login to the target cluster: https://last, "}},
+		"a kubeconfig without its user": {
+			func(c *clinic) {
+				text := string(c.target.Data["kubeconfig"])
+				c.target.Data["kubeconfig"] = []byte(strings.Replace(text, "user: u}", "user: v}", 1))
+			},
+			1, []string{"the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig names no cluster or user"}},
 		"no Secret": {func(c *clinic) { c.remove(c.target) },
 			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
 		"a program instead": {
@@ -294,24 +302,45 @@ func TestTargetLogin(t *testing.T) {
 // What a cluster does not show is unknown, and said once if it does not answer at all.
 func TestClusterThatDoesNotShow(t *testing.T) {
 	t.Parallel()
+	forbidden := apierrors.NewForbidden(v1alpha1.Resource("machines"), "", errors.New("no right"))
+	lists := func(err error, namespaces ...string) (funcs interceptor.Funcs) {
+		funcs.List = func(ctx context.Context, c client.WithWatch, into client.ObjectList, o ...client.ListOption) error {
+			if slices.Contains(namespaces, (&client.ListOptions{}).ApplyOptions(o).Namespace) {
+				return err
+			}
+			return c.List(ctx, into, o...)
+		}
+		return funcs
+	}
+	var gets interceptor.Funcs
+	gets.Get = func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return forbidden
+	}
 	for name, row := range map[string]struct {
-		err  error
-		says []string
-		most int
+		funcs interceptor.Funcs
+		code  int
+		says  []string
+		most  int
 	}{
-		"forbidden": {apierrors.NewForbidden(v1alpha1.Resource("machines"), "", errors.New("no right")),
+		"lists are forbidden": {lists(forbidden, "", testrig.Namespace), 2,
 			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ",
 				"UNKNOWN manager and sidecar: cannot be read: ", "log in as somebody who may"}, 4},
-		"down": {errors.New("connection refused"),
+		"lists of all namespaces are forbidden": {lists(forbidden, ""), 0, []string{
+			"not tried: whether MachineClasses of other namespaces have this cluster label: they cannot be read"}, 0},
+		"objects are forbidden": {gets, 2,
+			[]string{"UNKNOWN MachineClass shoot--demo/worker: cannot be read: reading Secret shoot--demo/credentials: ",
+				"UNKNOWN lease machine-controller: cannot be read: ",
+				"UNKNOWN login to the target cluster: cannot be read: reading Secret target "}, 4},
+		"down": {lists(errors.New("connection refused"), "", testrig.Namespace), 2,
 			[]string{"UNKNOWN cluster with the Machines: not looked at: listing Machines in namespace shoot--demo: " +
 				"connection refused; name a kubeconfig", "not tried: the API: "}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newClinic(t)
-			c.Funcs.List = func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return row.err }
+			c.Funcs = row.funcs
 			result := examineRig(t, c.Rig)
-			expect(t, result, 2, row.says...)
+			expect(t, result, row.code, row.says...)
 			if count := result.Findings.Count()["unknown"]; count > row.most {
 				t.Errorf("said %d times", count)
 			}

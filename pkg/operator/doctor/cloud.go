@@ -31,9 +31,10 @@ const (
 
 // Subjects of findings.
 const (
-	subjectKey      = "service-account key"
-	subjectIdentity = "workload identity"
-	subjectReads    = "reads"
+	subjectCredentials = "credentials"
+	subjectKey         = "service-account key"
+	subjectIdentity    = "workload identity"
+	subjectReads       = "reads"
 )
 
 // accountCheck is one account that the Doctor looks at.
@@ -71,20 +72,15 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 }
 
 // reportCredentials says why there is no account.
-func (d *Doctor) reportCredentials(problem error) {
-	subject, remedy := "credentials", "correct the Secret or the flag"
-	var class *account.ClassError
+func (d *Doctor) reportCredentials(subject string, problem error) {
+	remedy := "correct the Secret or the flag"
 	var unusable *spi.CredentialsError
 	var status apierrors.APIStatus
-	if errors.As(problem, &class) {
-		d.reported[class.Class.Name] = true
-		subject, problem = class.Class.Subject(), class.Err
-	}
 	if errors.As(problem, &unusable) {
 		remedy = credentialsRemedy(unusable)
-		if class == nil && unusable.Identity {
+		if subject == subjectCredentials && unusable.Identity {
 			subject = subjectIdentity
-		} else if class == nil {
+		} else if subject == subjectCredentials {
 			subject = subjectKey
 		}
 	}
@@ -111,7 +107,7 @@ func credentialsRemedy(err *spi.CredentialsError) string {
 // checkCredentials says what the service-account key, or the workload identity, tells of
 // itself: before the API is asked, which may take long.
 func (p *accountCheck) checkCredentials(context.Context) {
-	p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
+	p.fine(subjectCredentials, fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
 	switch {
 	case p.Sessions.Config.NoAuth:
 		p.hint(subjectKey, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
@@ -131,7 +127,7 @@ func (p *accountCheck) checkIdentity() {
 	}
 	identity, err := p.Sessions.Config.InspectIdentity(p.secret.Token, p.Clock.Now())
 	if err != nil {
-		p.reportCredentials(err)
+		p.reportCredentials(subjectCredentials, err)
 		return
 	}
 	p.fine(subjectIdentity, fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC", identity.Subject, identity.Issuer,
@@ -141,7 +137,7 @@ func (p *accountCheck) checkIdentity() {
 func (p *accountCheck) checkKey() {
 	key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey)
 	if err != nil {
-		p.reportCredentials(err)
+		p.reportCredentials(subjectCredentials, err)
 		return
 	}
 	found := fmt.Sprintf("key %s of %s", key.ID, key.Issuer)

@@ -92,7 +92,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.MakeClusters()
 	rig.Access.Sessions = &spi.PluginSPIImpl{Config: s.config}
 	rig.Access.SecretName, rig.Access.ReadTimeout = "sick", 30*time.Second
-	d := &Doctor{Report: s.report, Access: rig.Access, reported: map[string]bool{}}
+	d := &Doctor{Report: s.report, Access: rig.Access}
 	d.examineAccounts(t.Context())
 	return &d.result
 }

@@ -75,8 +75,6 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	}
 	secret, err := d.SecretOf(ctx, class.MachineClass)
 	switch {
-	case err != nil && d.reported[class.Name]:
-		return nil
 	case errors.Is(err, account.ErrNoSecret):
 		d.wrong(subject, err.Error(), "make the Secret, or correct the reference to it")
 		return nil
@@ -92,15 +90,18 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 			"add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
 	}
 	inputs := provider.Inspect(class.MachineClass, secret)
-	if len(inputs.Errors) > 0 && !d.reported[class.Name] {
-		d.wrong(subject, fmt.Sprintf("%s: %v", report.Count(len(inputs.Errors), "error"), inputs.Errors[0]), `the subcommand validate shows all of them`)
+	if unusable := d.unusable[class.Name]; unusable != nil {
+		d.reportCredentials(subject, unusable)
+	} else if len(inputs.Errors) > 0 {
+		d.wrong(subject, fmt.Sprintf("%s: %v", report.Count(len(inputs.Errors), "error"), inputs.Errors[0]),
+			"the subcommand validate shows all of them")
 	}
 	if len(inputs.ClusterLabels) == 0 {
 		d.hint(subject, "has no cluster label: servers are told apart by the names of Machine and class only",
 			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, "+
 				"with a value for this cluster alone, and roll to it; never add it to a class that has machines")
 	}
-	if len(d.result.Findings) == before && !d.reported[class.Name] {
+	if len(d.result.Findings) == before {
 		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", apis.SecretUserData, strings.Join(names, " and ")))
 	}
 	return inputs.ClusterLabels

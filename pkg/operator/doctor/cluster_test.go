@@ -129,6 +129,10 @@ func TestCluster(t *testing.T) {
 			c.secret().Name, c.Access.SecretName = "another", "another"
 		}, 1, []string{"FINE credentials: project ",
 			"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist; make the Secret"}},
+		"a class whose key is no JSON": {func(c *clinic) {
+			c.Access.Sessions.Config.NoAuth, c.secret().Data["serviceAccountKey"] = false, []byte("{")
+		}, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials of MachineClass worker: " +
+			"the service-account key is not the JSON", "; make a new key of the service account"}},
 		"two regions": {func(c *clinic) {
 			labels := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
 			c.Add(testrig.Class("abroad", map[string]any{"region": iaasmock.SecondRegion, "labels": labels}))

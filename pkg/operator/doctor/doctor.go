@@ -35,8 +35,8 @@ type Doctor struct {
 	accounts int
 	// fromOpenStack says that Machines of the namespace came from there.
 	fromOpenStack bool
-	// reported are the classes whose credentials were found wrong already.
-	reported map[string]bool
+	// unusable says why the credentials of classes cannot be used, by the class.
+	unusable map[string]error
 	// manager and sidecar are nil where no Deployment has them.
 	manager, sidecar *workload
 }
@@ -66,7 +66,6 @@ var clusterChecks = []func(*Doctor, context.Context){
 
 // Examine looks at everything.
 func (d *Doctor) Examine(ctx context.Context) *Result {
-	d.reported = map[string]bool{}
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
 	for _, check := range clusterChecks {
@@ -109,8 +108,14 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 	}
 	accounts, problems := d.Accounts(ctx, d.Namespace)
 	d.accounts = len(accounts)
+	d.unusable = map[string]error{}
 	for _, problem := range problems {
-		d.reportCredentials(problem)
+		var class *account.ClassError
+		if errors.As(problem, &class) {
+			d.unusable[class.Class.Name] = class.Err // told with the class
+		} else {
+			d.reportCredentials(subjectCredentials, problem)
+		}
 	}
 	for _, in := range accounts {
 		d.of = in

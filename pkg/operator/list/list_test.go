@@ -403,15 +403,24 @@ func TestOutages(t *testing.T) {
 	direct := func(r *testrig.Rig) {
 		r.Access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01"}
 	}
-	clusterFails := func(kinds []string, err func(ctx context.Context) error) func(*testing.T, *testrig.Rig) {
+	fails := func(r *testrig.Rig, err func(context.Context) error, which func(kind, namespace string) bool) {
+		r.Funcs.List = func(ctx context.Context, c client.WithWatch, into client.ObjectList, o ...client.ListOption) error {
+			kind := strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1alpha1.")
+			if which(kind, (&client.ListOptions{}).ApplyOptions(o).Namespace) {
+				return err(ctx)
+			}
+			return c.List(ctx, into, o...)
+		}
+	}
+	clusterFails := func(kinds []string, err func(context.Context) error) func(*testing.T, *testrig.Rig) {
 		return func(_ *testing.T, r *testrig.Rig) {
 			direct(r)
-			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if slices.Contains(kinds, strings.TrimPrefix(fmt.Sprintf("%T", list), "*v1alpha1.")) || kinds == nil {
-					return err(ctx)
-				}
-				return c.List(ctx, list, options...)
-			}
+			fails(r, err, func(kind, _ string) bool { return kinds == nil || slices.Contains(kinds, kind) })
+		}
+	}
+	listOfAllFails := func(err func(context.Context) error) func(*testing.T, *testrig.Rig) {
+		return func(_ *testing.T, r *testrig.Rig) {
+			fails(r, err, func(kind, namespace string) bool { return kind == "MachineList" && namespace == "" })
 		}
 	}
 	refused := func(context.Context) error {
@@ -441,14 +450,10 @@ func TestOutages(t *testing.T) {
 		"the CRD is missing": {clusterFails([]string{"MachineList"}, func(context.Context) error {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "machines"}, "")
 		}), []string{"Machines unknown: "}, "gone", "", "-1 -1 2 -1", 2},
-		"Machines of other namespaces are forbidden": {func(_ *testing.T, r *testrig.Rig) {
-			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if _, ok := list.(*v1alpha1.MachineList); ok && (&client.ListOptions{}).ApplyOptions(options).Namespace == "" {
-					return forbidden(ctx)
-				}
-				return c.List(ctx, list, options...)
-			}
-		}, []string{"orphans unknown: listing Machines: "}, "ACTIVE", "yes", "1 1 2 -1", 2},
+		"Machines of other namespaces are forbidden": {listOfAllFails(forbidden),
+			[]string{"orphans unknown: listing Machines: "}, "ACTIVE", "yes", "1 1 2 -1", 2},
+		"Machines of other namespaces hang": {listOfAllFails(hangs),
+			[]string{"orphans unknown: no time was left"}, "ACTIVE", "yes", "1 1 2 -1", 2},
 		"no cluster is reached": {func(_ *testing.T, r *testrig.Rig) {
 			r.Clusterless, r.Access.ControlError = true, errors.New("no such context")
 		}, []string{"MachineClasses, Machines, servers unknown: no such context"}, "gone", "", "-1 -1 -1 -1", 0},

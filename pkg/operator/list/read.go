@@ -127,15 +127,18 @@ func (s *observation) read(ctx context.Context) {
 	}
 	reads.Wait()
 	readAny := slices.ContainsFunc(s.places, func(at *place) bool { return at.used != nil })
-	if !s.machinesRead || !readAny || ctx.Err() != nil {
+	if !s.machinesRead || !readAny {
 		return
 	}
 	all, err := s.Machines(ctx, metav1.NamespaceAll)
-	if err != nil {
+	switch {
+	case err == nil:
+		s.machines, s.allMachinesRead = all, true
+	case ctx.Err() != nil: // whoever took it is told already, or it was this list
+		s.miss("orphans", "no time was left to list the Machines of all namespaces (--request-timeout)")
+	default:
 		s.missInCluster("orphans", err)
-		return
 	}
-	s.machines, s.allMachinesRead = all, true
 }
 
 func (s *observation) readClasses(ctx context.Context) {

@@ -137,12 +137,14 @@ type workload struct {
 	container  *corev1.Container
 }
 
-// flag is the value of a flag; "" if it is not set.
+// flag is the value of a flag, as --name=value or in an argument of its own; "" if it is not set.
 func (w *workload) flag(name string) string {
-	value := ""
-	for _, argument := range slices.Concat(w.container.Command, w.container.Args) {
+	value, arguments := "", slices.Concat(w.container.Command, w.container.Args)
+	for i, argument := range arguments {
 		if rest, ok := strings.CutPrefix(argument, "--"+name+"="); ok {
 			value = rest
+		} else if argument == "--"+name && i+1 < len(arguments) {
+			value = arguments[i+1]
 		}
 	}
 	return value

@@ -174,6 +174,9 @@ func TestCluster(t *testing.T) {
 		}, 1, []string{"they work against each other"}},
 		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") },
 			1, []string{"WRONG sidecar: ", "--namespace=other"}},
+		"another namespace's, in an argument of its own": {
+			func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace", "other") },
+			1, []string{"WRONG sidecar: ", "--namespace=other"}},
 		"another manager": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" },
 			1, []string{"WRONG manager's version: v0.50.0, but the sidecar's library is v"}},
 		"a manager without a tag": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" },

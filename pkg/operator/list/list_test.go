@@ -203,6 +203,15 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "no server", "restore the project in the Secret"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
 			"unknown", "but its Node is Ready"},
+		"a ProviderID of one part": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "stackit://" + r.Server(m.Name, own(m.Name))
+		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},
+		"OpenStack's ProviderID without a region": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "openstack:///" + r.Server(m.Name, own(m.Name))
+		}, "ProviderID in another form", remedyOtherwise},
+		"OpenStack's ProviderID, and a server that the driver lists not": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "openstack:///eu01/" + r.Server(m.Name, nil)
+		}, "", ""},
 		"a Node that does not come": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + r.Server(m.Name, own(m.Name))
 			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
@@ -249,29 +258,6 @@ func TestTwoKeysOfOnePlace(t *testing.T) {
 	s.readPlace(t.Context(), s.places[0])
 	if at := s.places[0]; len(s.places) != 1 || at.used != &second || len(at.servers) != 1 || len(s.unread) > 0 {
 		t.Errorf("got %+v, unread %v", s.places, s.unread)
-	}
-}
-
-// The manager deletes servers that the driver lists by another ProviderID than the Machine's.
-func TestListedOtherwise(t *testing.T) {
-	for providerID, want := range map[string]bool{
-		"stackit://" + iaasmock.DefaultProjectID + "/" + goneID: false,
-		"stackit://" + goneID:                              true,
-		"openstack:///eu01/" + goneID:                      true,
-		"openstack:///" + goneID:                           true,
-		"stackit://" + testrig.OtherProject + "/" + goneID: false,
-		"": false,
-	} {
-		machine := testrig.Machine("worker-1", "worker", "")
-		machine.Spec.ProviderID = providerID
-		for _, labels := range []map[string]string{own("worker-1"), nil} {
-			view := &serverView{Server: &provider.Server{ID: goneID, Labels: labels}, named: []*machineView{{Machine: machine}}}
-			view.at = &place{project: iaasmock.DefaultProjectID}
-			view.findOwner()
-			if got := len(listedNotes(view)) > 0; got != (want && labels != nil) { // the driver lists none without labels
-				t.Errorf("%q, labels %v: got %t", providerID, labels, got)
-			}
-		}
 	}
 }
 

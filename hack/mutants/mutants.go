@@ -84,6 +84,8 @@ var mutants = []mutant{
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/errors.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
 	{"no error repeats userData", []edit{{request, "if repeated < minRepeated {", "if repeated < 1<<20 {"}}},
 	{"no error repeats quoted userData", []edit{{request, "withoutQuotes(strconv.Quote(userData))", "strconv.Quote(userData)"}, {request, "withoutQuotes(string(asJSON))", "string(asJSON)"}}},
+	{"codes of a server in ERROR are decided on the API's whole message", []edit{{"pkg/provider/helpers.go", "ErrorMessage: server.GetErrorMessage()", "ErrorMessage: withoutMisleadingWords(server.GetErrorMessage())"}}},
+	{"no limit of the API's that is none of a quota is taken for one", []edit{{errorsGo, "unauthorized|limitexceeded|", "unauthorized|"}}},
 	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = redacted(translated.Message, userData)", "translated.shown = redacted(translated.Message, userData)\n\ttranslated.Message = translated.shown"}}},
 	{"many who wait share a list", []edit{{coalesce, "if s.batch > g.policy.Singles ||", "if s.batch > 100*g.policy.Singles ||"}}},
 	{"the longest waiting decides how it is read", []edit{{coalesce, "return s.batch > 0 && !isReadSingly, nil", "_ = isReadSingly\n\t\treturn s.batch > 0, nil"}}},

@@ -261,7 +261,7 @@ func (c *creation) askToDelete(ctx context.Context, serverID string) (err error)
 // what it ran into is to be told now. The machine's next call finds it if this failed.
 func (c *creation) discard(ctx context.Context, p *poll) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
-		"reason", sanitize(redacted(p.last.ErrorMessage, c.spec.UserData)))
+		"reason", sanitize(p.last.reason(c.spec.UserData)))
 	deletion := c.deletionOf(p.last)
 	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	err := deletion.sendDelete(limited)

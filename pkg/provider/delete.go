@@ -279,7 +279,7 @@ func (p *poll) awaitGone(ctx context.Context) error {
 		case giveUp:
 			return newError(ReasonServerBusy,
 				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
-				p.id, p.last.Status, p.last.reason())
+				p.id, p.last.Status, p.last.reason(p.spec.UserData))
 		}
 	}
 }

@@ -269,7 +269,7 @@ const (
 
 // faultyError is a server that ended in ERROR. Its error message is the API's.
 func faultyError(server *Server, userData string) error {
-	message := redacted(server.reason(), userData)
+	message := server.reason(userData)
 	switch {
 	case limitOfServer.MatchString(server.ErrorMessage):
 		return newError(ReasonRequestRefused, "%s: server %s: %s", textLimitOfServer, server.ID, message)
@@ -485,11 +485,14 @@ func sanitize(text string) string {
 }
 
 // misleadingWords in the API's messages would make Gardener take an error for one of
-// another class, which its code is not.
+// another class, which its code is not, or the manager look for orphans. Where such a word is right,
+// the driver's own text says the same: "Quota exceeded" before a "VolumeLimitExceeded".
 var (
-	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
-	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
-		"unauthorized": "not authenticated"}
+	misleadingWords = regexp.MustCompile(
+		`(?i)conflict|notfound|unauthorized|limitexceeded|throttling|outofrange|internal server error`)
+	plainWords = map[string]string{"conflict": "clash", "notfound": "not found",
+		"unauthorized": "not authenticated", "limitexceeded": " limit reached", "throttling": "slowing down",
+		"outofrange": " out of range"}
 )
 
 // withoutMisleadingWords replaces them in a message of the API. The driver's own texts

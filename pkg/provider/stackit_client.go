@@ -55,14 +55,12 @@ type StackitClient interface {
 
 // Server is a server as the API shows it in lists: without details.
 type Server struct {
-	ID           string
-	Name         string
-	Status       string
+	ID     string
+	Name   string
+	Status string
+	// ErrorMessage is the API's own. Codes are decided on it; texts show what reason makes of it.
 	ErrorMessage string
 	MachineType  string
-	// ImageID is the image that it boots from; "" where the API does not show it, as of a
-	// server with a boot volume.
-	ImageID string
 	// Zone is the availability zone; "" for a server without one.
 	Zone   string
 	Labels map[string]string
@@ -99,12 +97,12 @@ func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 
-// reason is the server's own, for texts.
-func (s *Server) reason() string {
+// reason is why the server failed, for texts; userData is the one that it was made with.
+func (s *Server) reason(userData string) string {
 	if s.ErrorMessage == "" {
 		return "no reason given"
 	}
-	return s.ErrorMessage
+	return redacted(s.ErrorMessage, userData)
 }
 
 // ServerRequest is a server to create.

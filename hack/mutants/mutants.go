@@ -74,6 +74,7 @@ var mutants = []mutant{
 	{"servers in ERROR are deleted", []edit{{create, "\tc.discard(ctx, p)\n", "\t_ = c.discard\n"}}},
 	{"second servers are deleted", []edit{{create, "c.second = servers[i+1:]", "c.second = nil"}}},
 	{"a stuck deletion is asked for again by CreateMachine", []edit{{create, "slices.Concat(c.second, c.deleting)", "c.second"}}},
+	{"a NIC that lacks nothing is not updated", []edit{{nics, "if len(missing) == 0 {\n\t\treturn nil\n\t}", "if len(missing) == 0 && c == nil {\n\t\treturn nil\n\t}"}}},
 	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},
 	{"a created server has its addresses", []edit{{nics, "complete() bool { return len(n.addresses) > 0 && n.allowed }", "complete() bool { return n.allowed }"}}},
 	{"a failed read is not a failed machine", []edit{{waitGo, "\tif errors.As(err, &api) {\n\t\tw.failed", "\tif err != nil {\n\t\treturn err\n\t}\n\tif errors.As(err, &api) {\n\t\tw.failed"}}},
@@ -134,6 +135,7 @@ var mutants = []mutant{
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
 	{"a list shows a server once", []edit{{reads, "isAgain && server.ID != \"\" ||", "isAgain && server.ID == \"\" ||"}}},
+	{"servers that were gone long ago are forgotten", []edit{{ledger, "return now.Sub(at) > l.settle", "return now.Sub(at) > 1000*Lifetime"}}},
 	{"servers that are gone are ignored in lists", []edit{{ownership, " && !c.ledger.Gone(c.key, server.ID)", ""}}},
 	{"servers that are gone are no orphans", []edit{{core, " || c.ledger.Gone(c.key, server.ID) {", " {"}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, ends)\n\t\t\t\tcontinue", "return ends"}}},
@@ -155,6 +157,7 @@ var mutants = []mutant{
 	{"a POST whose answer named another's server is open", []edit{{ledger, "e.open[\"\"] = ended\n", "_ = ended\n"}}},
 	{"a POST whose answer named a server that no read showed is open", []edit{{ledger, "e.ServerID == serverID && e.Unread", "e.ServerID == \"never\""}}},
 	{"labels may take settle to show", []edit{{create, "case byGet && !c.clock.Now().Before(c.noPostBefore()):", "case byGet:"}}},
+	{"a list that shows no labels may be old", []edit{{create, "case byGet && !c.clock", "case (byGet || true) && !c.clock"}}},
 	{"labels may take settle to show: deletion", []edit{{deletion, "errUnlabelled) && c.clock.Now().Before(c.noPostBefore()):", "errUnlabelled) && c.clock == nil:"}}},
 	{"a POST elsewhere is asked about before a POST", []edit{{create, "c.checkExhausted(), c.checkElsewhere()); err", "c.checkExhausted()); err"}, {ledger, "case e.holds(key):\n\t\t\treturn\n", ""}}},
 	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "if err := c.checkElsewhere(); err", "if err := ctx.Err(); err"}}},
@@ -229,6 +232,9 @@ var mutants = []mutant{
 	// What fails one way is read the other way.
 	{"while single reads fail, one who waits makes a list", []edit{{coalesce, "case w.singly || !*g.fails(w):", "case w.singly || !*g.fails(w) || g.list != nil:"}}},
 	{"a failed single read is served by the next list", []edit{{coalesce, "case !w.singly:\n\t\t\treturn\n", ""}}},
+	{"while lists of all kinds fail, other single reads go on", []edit{{coalesce, "if w.Lists {", "if w.Lists && w == nil {"}}},
+	{"a late list lets nothing begin beside the next", []edit{{coalesce, "if holdsUp {\n\t\tg.listing = time.Time{}\n\t}", "g.listing = time.Time{}"}}},
+	{"what fails that began before a backoff makes it no longer", []edit{{coalesce, "case !g.nextList.After(now): // else", "default: // else"}}},
 	{"a list that does not show it either ends the wait", []edit{{coalesce, "case w.err != nil: // neither", "case w.err != nil && g.list == nil: // neither"}}},
 	{"a single read that hangs has failed", []edit{{coalesce, "w.hangs = true\n\t\t\tg.singleFailed(w, now)", "w.hangs = true"}}},
 	{"single reads go on once one succeeds", []edit{{coalesce, "\t\t*g.fails(w) = false\n", ""}}},
@@ -243,6 +249,8 @@ var mutants = []mutant{
 	{"a late look-up begins its row again", []edit{{gone, "n.seen > 0 && n.restarts < mostRestarts &&", "false &&"}}},
 	{"an API that is always slow lets a row end", []edit{{gone, "mostRestarts = 2", "mostRestarts = 1 << 60"}}},
 	{"after a look-up that shows some none is late", []edit{{gone, "n.restarts < mostRestarts && !n.empty.IsZero() &&", "n.restarts < mostRestarts &&"}, {gone, "n.empty = time.Time{}", "_ = n.empty"}}},
+	{"where GETs answer 403 a list is believed about a stuck deletion", []edit{{gone, "a.getsFail = seen.forbidden", "a.getsFail = false"}}},
+	{"once GETs work again a list alone is not", []edit{{gone, "a.getsFail = seen.forbidden", "a.getsFail = a.getsFail || seen.forbidden"}}},
 	{"without GETs a list is believed about a stuck deletion", []edit{{gone, "case seen.listed && !a.getsFail:", "case seen.listed:"}}},
 
 	// What an error means for a wait.

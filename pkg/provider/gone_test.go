@@ -239,8 +239,12 @@ func TestWhatADeletionNeeds(t *testing.T) {
 		"it keeps its state":              {[]event{ourDelete, shown(17, statusActive, get)}, askAgain},
 		"a list shows the old state":      {[]event{ourDelete, shown(17, statusActive, list)}, lookCloser},
 		"a list shows it while GETs fail": {[]event{ourDelete, fails(2), shown(17, statusActive, list)}, askAgain},
-		"it ends in ERROR":                {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
-		"it was in ERROR before":          {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
+		"a list shows it after a 403 to a GET": {
+			[]event{ourDelete, forbidden(2), shown(17, statusActive, list)}, askAgain},
+		"a list shows it, GETs work again": {
+			[]event{ourDelete, fails(2), shown(3, statusActive, get), shown(17, statusActive, list)}, lookCloser},
+		"it ends in ERROR":       {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
+		"it was in ERROR before": {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
 		"it was DELETING, and is in ERROR again": {[]event{
 			shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get),
 		}, askAgain},

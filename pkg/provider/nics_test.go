@@ -102,19 +102,21 @@ func TestNICsGetTheAllowedAddresses(t *testing.T) {
 		faults func(nic string) []iaasmock.Fault
 		want   codes.Code
 		says   string
+		// updates is how many there are, others' among them; 0 is any number.
+		updates int
 	}{
-		"others allowed some": {[]string{"192.168.7.0/24", "fd00::7/128"}, fail(0), codes.OK, ""},
+		"others allowed some": {[]string{"192.168.7.0/24", "fd00::7/128"}, fail(0), codes.OK, "", 2},
 		"they come late": {nil, func(string) []iaasmock.Fault {
 			return []iaasmock.Fault{{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}}
-		}, codes.OK, ""},
+		}, codes.OK, "", 0},
 		"an update does nothing": {nil, func(nic string) []iaasmock.Fault {
 			return []iaasmock.Fault{{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
 				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`}}
-		}, codes.Internal, "10.9.9.9"},
-		"the NIC API is out of order": {nil, fail(503, "ListServerNICs", "ListNics", "UpdateNic"), codes.OK, ""},
-		"updates are out of order":    {nil, fail(503, "UpdateNic"), codes.OK, ""},
-		"an update is wrong":          {nil, fail(400, "UpdateNic"), codes.InvalidArgument, ""},
-		"an update is forbidden":      {nil, fail(403, "UpdateNic"), codes.PermissionDenied, ""},
+		}, codes.Internal, "10.9.9.9", 0},
+		"the NIC API is out of order": {nil, fail(503, "ListServerNICs", "ListNics", "UpdateNic"), codes.OK, "", 0},
+		"updates are out of order":    {nil, fail(503, "UpdateNic"), codes.OK, "", 0},
+		"an update is wrong":          {nil, fail(400, "UpdateNic"), codes.InvalidArgument, "", 0},
+		"an update is forbidden":      {nil, fail(403, "UpdateNic"), codes.PermissionDenied, "", 0},
 	} {
 		for method, call := range map[string]func(r *rig, m *v1alpha1.Machine) (addresses int, err error){
 			"CreateMachine": func(r *rig, m *v1alpha1.Machine) (int, error) {
@@ -150,6 +152,9 @@ func TestNICsGetTheAllowedAddresses(t *testing.T) {
 				}
 				if err != nil || addresses != 1 {
 					t.Errorf("%d addresses, %v: want the NIC's", addresses, err)
+				}
+				if row.updates > 0 {
+					r.wantCalls("UpdateNic", row.updates)
 				}
 				if diff := cmp.Diff(append(row.others, ours), nicOf(t, r, r.onlyServer()).AllowedAddresses); diff != "" {
 					t.Errorf("allowed addresses (-want +got):\n%s", diff)

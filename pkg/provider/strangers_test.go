@@ -141,20 +141,30 @@ func TestWhatAServerWithoutItsLabelsHoldsUp(t *testing.T) {
 	}
 }
 
-// They may take settle to show.
+// They may take settle to show; a list that does not show them after that may be old, a GET may not.
 func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
+	readNothing := func(r *rig, m *v1alpha1.Machine) {
+		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+		defer cancel()
+		_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+		wantCode(t, err, codes.DeadlineExceeded)
+	}
 	for name, row := range map[string]struct {
-		call func(r *rig, m *v1alpha1.Machine) error
-		left int
+		call     func(r *rig, m *v1alpha1.Machine) error
+		labelled time.Duration // with its name, after its POST
+		left     int
 	}{
-		"creation": {(*rig).createErr, 1},
+		"creation": {(*rig).createErr, 20 * time.Second, 1},
+		"creation after one that read nothing, by an old list": {func(r *rig, m *v1alpha1.Machine) error {
+			readNothing(r, m)
+			<-time.After(provider.DefaultSettle)
+			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 5 * time.Second, Status: http.StatusForbidden})
+			return r.createErr(m)
+		}, 33 * time.Second, 1},
 		"deletion after a creation that read nothing": {func(r *rig, m *v1alpha1.Machine) error {
-			ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
-			defer cancel()
-			_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
-			wantCode(t, err, codes.DeadlineExceeded)
+			readNothing(r, m)
 			return r.remove(m)
-		}, 0},
+		}, 20 * time.Second, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -163,7 +173,9 @@ func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
 			done := start(func() error { return row.call(r, m) })
 			<-time.After(20 * time.Second)
 			made := r.onlyServer().ID
-			r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+			r.relabel(made, map[string]any{provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+			<-time.After(row.labelled - 20*time.Second)
+			r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1"})
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}

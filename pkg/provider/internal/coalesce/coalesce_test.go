@@ -141,6 +141,7 @@ const (
 	both way = iota
 	single
 	list
+	smallList // or a list that the reader makes for itself
 )
 
 // ask lets the wave's readers ask, and waits until all are served.
@@ -162,6 +163,8 @@ func (s *shelf) ask(t *testing.T, w wave) {
 				request.Pick = nil
 			case list:
 				request.Single = nil
+			case smallList:
+				request.Lists = true
 			case both:
 			}
 			result := s.Read(ctx, request)
@@ -249,6 +252,22 @@ func TestHowReadersAreServed(t *testing.T) {
 			{at: 2 * soon, ids: []int{7}, by: list}}, 2, 1},
 		"an error of the whole session": {func(s *shelf) { s.listErr = func(int) error { return errSessionWide } },
 			[]wave{{due: soon, ids: upTo(10), err: errSessionWide}}, 1, 0},
+
+		"lists of all kinds fail, other reads go on": {func(s *shelf) {
+			s.listErr = func(int) error { return errBroken }
+			s.singleErr = func(id int) error { return map[int]error{1: errBroken}[id] }
+		}, append(every(time.Second, 60, wave{due: 500 * ms, ids: []int{1}, by: smallList, err: errBroken, within: minute}),
+			every(2*time.Second, 30, wave{ids: []int{2, 3}, within: time.Second})...), 4, 64},
+		"what fails that began before a backoff makes it no longer": {func(s *shelf) {
+			s.listErr = func(n int) error { return map[int]error{1: errBroken}[n] }
+			s.singleErr = broken
+		}, []wave{{ids: []int{1}, by: list, err: errBroken}, {at: 100 * ms, ids: upTo(4), by: single, err: errBroken},
+			{at: 200 * ms, ids: []int{5}, by: list}}, 2, 4},
+		"a late list lets nothing begin beside the next": {func(s *shelf) {
+			s.listTime = func(n int) time.Duration { return map[int]time.Duration{1: 10 * time.Second, 2: 4900 * ms}[n] }
+			s.takes, s.hangs = time.Hour, func(int) bool { return true }
+		}, []wave{{due: soon, ids: five, within: minute}, {at: 7 * time.Second, ids: upTo(10), within: minute},
+			{at: 10500 * ms, ids: upTo(10), within: minute}}, 3, 4},
 
 		"four single reads hang": {func(s *shelf) { s.hangs = func(id int) bool { return id < 4 } }, []wave{
 			{due: soon, ids: upTo(4), by: single, leave: minute, err: left, within: minute},

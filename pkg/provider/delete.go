@@ -218,7 +218,6 @@ func (c *call) deleteServers(ctx context.Context, deletions []*poll) error {
 				errs = append(errs, ends)
 				continue
 			}
-			p.absence.owed = p.absence.owed || err != nil
 		} // else it may be stuck: asking again does no harm
 		awaited = append(awaited, p)
 	}

@@ -115,7 +115,7 @@ type absence struct {
 	// noPostBefore is when a list must begin to see the result of every POST.
 	noPostBefore time.Time
 	progress     progress
-	// owed says that the last DELETE was not accepted: it is sent again with the next read.
+	// owed says that the last DELETE was answered 404: it is sent again with the next read.
 	owed bool
 	// retried says that the last accepted DELETE was sent because one before had failed.
 	retried bool

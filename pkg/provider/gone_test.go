@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
 var begin = time.Unix(1e9, 0)
@@ -394,8 +397,18 @@ func TestWhenListsOfTheProjectFailForLong(t *testing.T) {
 
 // Reads run in goroutines of their own, where nothing else would keep the process from ending.
 func TestAReadThatPanicsFails(t *testing.T) {
-	_, err := guarded(func(context.Context) (int, error) { panic("a bug") })(t.Context())
-	if err == nil || ReasonIn(err.Error()) != ReasonDriverBug {
-		t.Errorf("got %v, want %s", err, ReasonDriverBug)
+	policy := readPolicy
+	policy.Turn = func(context.Context) error { return nil }
+	panics := func(context.Context) (int, error) { panic("a bug") }
+	for name, request := range map[string]coalesce.Request[int, int]{
+		"a single read": {Single: panics},
+		"a list":        {Pick: func(list int, _ time.Time) (int, bool) { return list, true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := coalesce.New[int, int](clock.RealClock{}, policy, panics).Read(t.Context(), request).Err
+			if err == nil || ReasonIn(err.Error()) != ReasonDriverBug {
+				t.Errorf("got %v, want %s", err, ReasonDriverBug)
+			}
+		})
 	}
 }

@@ -404,7 +404,7 @@ func (r *readers) leftoversOf(networkID string) *leftoverReader {
 		policy := r.policy
 		policy.Window = leftoverWindow
 		list := func(ctx context.Context) (leftoverList, error) { return r.listLeftovers(ctx, networkID) }
-		return newReader[leftoverList, leftoverList](r.clock, policy, list)
+		return coalesce.New[leftoverList, leftoverList](r.clock, policy, list)
 	})
 }
 

@@ -470,39 +470,11 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 	return p, nil
 }
 
-// reader reads one scope for all callers, and guards the reads against panics: they run in
-// goroutines of their own.
-type reader[L, V any] struct{ group *coalesce.Group[L, V] }
-
 type (
-	serverReader   = reader[serverList, observation]
-	nicReader      = reader[map[string][]NIC, []NIC]
-	leftoverReader = reader[leftoverList, leftoverList]
+	serverReader   = coalesce.Group[serverList, observation]
+	nicReader      = coalesce.Group[map[string][]NIC, []NIC]
+	leftoverReader = coalesce.Group[leftoverList, leftoverList]
 )
-
-// newReader returns a reader; without a list (nil) it reads one by one.
-func newReader[L, V any](
-	clock clock.Clock, policy coalesce.Policy, list func(context.Context) (L, error),
-) *reader[L, V] {
-	return &reader[L, V]{coalesce.New[L, V](clock, policy, guarded(list))}
-}
-
-// Read returns the result of a read that began after the call, or ctx's error.
-func (r *reader[L, V]) Read(ctx context.Context, request coalesce.Request[L, V]) coalesce.Result[V] {
-	request.Single = guarded(request.Single)
-	return r.group.Read(ctx, request)
-}
-
-// guarded returns a read that fails where the read would panic; nil for nil.
-func guarded[T any](read func(context.Context) (T, error)) func(context.Context) (T, error) {
-	if read == nil {
-		return nil
-	}
-	return func(ctx context.Context) (value T, err error) {
-		defer recovered(&err)
-		return read(ctx)
-	}
-}
 
 // callTimeout bounds the calls that wait for nothing, and a shared list: the retries of a
 // handful of requests.
@@ -520,6 +492,7 @@ var readPolicy = coalesce.Policy{
 	MaxBackoff: 30 * time.Second,
 	Timeout:    callTimeout,
 	Shared:     isSessionWide,
+	Recovered:  recovered,
 }
 
 // isSessionWide says that an API call failed for a reason that holds for all others of the
@@ -538,7 +511,7 @@ type readers struct {
 	nics    *recent.Map[string, *nicReader]
 	// leftoverLists are of networks; leftovers reads one resource by its ID.
 	leftoverLists *recent.Map[string, *leftoverReader]
-	leftovers     *reader[struct{}, leftover]
+	leftovers     *coalesce.Group[struct{}, leftover]
 	// project is how lists of servers of the whole project fare.
 	project *projectLists
 }
@@ -558,7 +531,7 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 
 		leftoverLists: recent.New[string, *leftoverReader](clock, readerLifetime),
 	}
-	r.leftovers = newReader[struct{}, leftover](clock, policy, nil)
+	r.leftovers = coalesce.New[struct{}, leftover](clock, policy, nil)
 	return r
 }
 
@@ -569,7 +542,7 @@ func (r *readers) serversOf(scope map[string]string) *serverReader {
 			servers, err := r.client.ListServers(ctx, scope)
 			return newServerList(servers), err
 		}
-		return newReader[serverList, observation](r.clock, r.policy, list)
+		return coalesce.New[serverList, observation](r.clock, r.policy, list)
 	})
 }
 
@@ -588,7 +561,7 @@ func (r *readers) nicsOf(networkID string) *nicReader {
 		list = nil
 	}
 	return r.nics.Get(networkID, func() *nicReader {
-		return newReader[map[string][]NIC, []NIC](r.clock, r.policy, list)
+		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policy, list)
 	})
 }
 

@@ -51,14 +51,16 @@ type Policy struct {
 	// Turn waits until a read may begin. What to read is decided after it: requests that
 	// come meanwhile make the next read a list.
 	Turn func(context.Context) error
+	// Recovered is deferred around each read, which runs in a goroutine of its own: it turns a
+	// panic into the read's error.
+	Recovered func(err *error)
 }
 
 // Request asks for one value of a scope. L is the type of a list, V that of the value.
 type Request[L, V any] struct {
 	// NotBefore is when the request becomes due; the zero time is at once.
 	NotBefore time.Time
-	// Single reads the value by itself, in a goroutine of its own. It must not panic. Nil means
-	// that only a list can serve the request.
+	// Single reads the value by itself. Nil means that only a list can serve the request.
 	Single func(context.Context) (V, error)
 	// Lists says that Single is a list, too, if a smaller one: whether such work says nothing about
 	// other single reads, nor the reverse.
@@ -117,7 +119,7 @@ type waiter[L, V any] struct {
 // needsList says that no read of its own can serve the request any more.
 func (w *waiter[L, V]) needsList() bool { return w.Single == nil || w.hangs || w.err != nil }
 
-// New returns a Group; without a list (nil) it reads one by one. A list must not panic.
+// New returns a Group; without a list (nil) it reads one by one.
 func New[L, V any](clock clock.Clock, policy Policy, list func(context.Context) (L, error)) *Group[L, V] {
 	return &Group[L, V]{policy: policy, clock: clock, list: list, changed: make(chan struct{}, 1)}
 }
@@ -128,7 +130,7 @@ func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V]
 	defer cancel()
 	w := &waiter[L, V]{Request: request, singly: request.Pick == nil || g.list == nil, result: make(chan Result[V], 2)}
 	w.start = func(began time.Time) {
-		value, err := request.Single(ctx)
+		value, err := guarded(ctx, g.policy, request.Single)
 		g.singleEnded(ctx, w, Result[V]{Value: value, Began: began, Err: err})
 	}
 	g.join(w)
@@ -139,6 +141,14 @@ func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V]
 	case result := <-w.result:
 		return result
 	}
+}
+
+// guarded makes a read that fails where it panics.
+func guarded[T any](
+	ctx context.Context, policy Policy, read func(context.Context) (T, error),
+) (value T, err error) {
+	defer policy.Recovered(&err)
+	return read(ctx)
 }
 
 func (g *Group[L, V]) join(w *waiter[L, V]) {
@@ -358,7 +368,7 @@ func (g *Group[L, V]) backOff(now time.Time) {
 func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
 	limited, cancel := context.WithTimeout(ctx, g.policy.Timeout)
 	defer cancel()
-	list, err := g.list(limited)
+	list, err := guarded(limited, g.policy, g.list)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if ctx.Err() != nil {

@@ -50,7 +50,7 @@ var policy = coalesce.Policy{
 	Singles: 4, Window: 250 * time.Millisecond, Patience: 5 * time.Second,
 	Backoff: time.Second, MaxBackoff: 30 * time.Second, Timeout: 2 * time.Minute,
 	Shared: func(err error) bool { return errors.Is(err, errSessionWide) },
-	Turn:   func(context.Context) error { return nil },
+	Turn:   func(context.Context) error { return nil }, Recovered: func(*error) {},
 }
 
 func newShelf(policy coalesce.Policy) *shelf {

@@ -425,6 +425,13 @@ func isServerNotFound(err error) bool {
 	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && api.saysNotFound()
 }
 
+// IsNotFound says whether the API itself answered that what a call names does not exist.
+// An answer about the project, or of a gateway, does not tell.
+func IsNotFound(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && api.saysNotFound()
+}
+
 // saysNotFound says whether the API itself answered that what the call names does not
 // exist, and not that the project does not.
 func (e *APIError) saysNotFound() bool {

@@ -166,6 +166,21 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
+// CheckOwned returns an error unless the server is the Machine's, by the rule that decides
+// before every change and deletion. labels are those of the class's providerSpec; byID says
+// that the Machine's ProviderID names this very server. The error's code is
+// FailedPrecondition.
+func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
+	return newIdentity(machine, class, labels).checkOwned(server, byID)
+}
+
+// FoundByName says whether the driver would find the server as the Machine's by its labels,
+// without a ProviderID. labels are those of the class's providerSpec.
+func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
+	identity := newIdentity(machine, class, labels)
+	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
+}
+
 // Every server passes a check on its way into a call: those that a look-up shows admits, those that
 // a read by an ID shows enter.
 

@@ -122,14 +122,14 @@ func (p *Provider) newCall(
 		return nil, newError(ReasonInvalidInput, "the request has no Secret")
 	}
 	in := decodeInputs(machine, class, secret, p.strictSpec)
-	session, err := p.SPI.Session(Credentials(in.secret))
+	session, err := p.SPI.Session(Credentials(in.Secret))
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
 	}
 	p.sessions.Set(session.ProjectID, session)
 	p.warn(in)
-	c := p.newSessionCall(session, in.spec.Region)
-	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.spec, class.ProviderSpec.Raw, in.network
+	c := p.newSessionCall(session, in.Spec.Region)
+	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.Spec, class.ProviderSpec.Raw, in.network
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
@@ -205,14 +205,43 @@ func (c *call) checkElsewhere() error {
 		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region)
 }
 
-// inputs are a request's, decoded, with all that is wrong with them.
+// Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
+// the driver does.
+type Inputs struct {
+	Secret *apis.Secret
+	// Spec has its defaults set. A field that could not be decoded is empty.
+	Spec *apis.ProviderSpec
+	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
+	// of others: as a rule one, or none.
+	ClusterLabels map[string]string
+	// ClusterUnknown says that the cluster labels could not be decoded, or are no valid
+	// labels: which servers are the cluster's cannot be told then.
+	ClusterUnknown bool
+	// Unknown are the fields of the providerSpec that the driver ignores, or refuses with
+	// --strict-provider-spec, as apis.DecodeProviderSpec names them.
+	Unknown []error
+	// Errors are everything that a strict call would refuse, with the paths of the fields:
+	// providerSpec.…, secret.…, machineClass.… .
+	Errors field.ErrorList
+}
+
+// Inspect decodes and checks what the driver is given for machines of a class: package operator
+// decides as the driver does. It opens no session: whether the service-account key can be used is
+// for package spi to say. A nil Secret is an empty one.
+func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
+	if secret == nil {
+		secret = &corev1.Secret{}
+	}
+	in := decodeInputs(nil, class, secret, false)
+	in.ClusterLabels, in.ClusterUnknown = in.identity.cluster, in.identity.clusterUnknown
+	in.Errors = append(in.needed, in.others...)
+	return &in.Inputs
+}
+
+// inputs are a request's, with all that is wrong with them.
 type inputs struct {
+	Inputs
 	identity identity
-	secret   *apis.Secret
-	// spec has its defaults set. A field that could not be decoded is empty.
-	spec *apis.ProviderSpec
-	// unknown names fields of the providerSpec that are ignored, as apis.DecodeProviderSpec does.
-	unknown []error
 	// needed are errors in what every call needs, others all the rest.
 	needed, others field.ErrorList
 	// network are those of the others by which the spec's networking cannot be read.
@@ -225,8 +254,8 @@ func decodeInputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool,
 ) *inputs {
 	in := &inputs{}
-	in.secret, in.needed = apis.DecodeSecret(secret.Data)
-	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.secret, apis.SecretPath), in.needed)...)
+	in.Secret, in.needed = apis.DecodeSecret(secret.Data)
+	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.needed)...)
 	if class.Provider != "" && class.Provider != StackitProviderName {
 		in.needed = append(in.needed, field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName}))
 	}
@@ -241,30 +270,30 @@ func decodeInputs(
 // decodeSpec says whether the spec's labels could be read.
 func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	var decoding field.ErrorList
-	in.spec, in.unknown, decoding = apis.DecodeProviderSpec(raw)
+	in.Spec, in.Unknown, decoding = apis.DecodeProviderSpec(raw)
 	region := apis.SpecPath.Child("region")
 	switch {
-	case in.spec == nil:
-		in.spec = &apis.ProviderSpec{}
+	case in.Spec == nil:
+		in.Spec = &apis.ProviderSpec{}
 	case !apis.IsReadable(raw, "region", new(string)): // in the Secret's region the server would be missing
 		in.needed = append(in.needed, field.TypeInvalid(region, field.OmitValueType{}, "must be a string"))
 	}
-	network := validation.ValidateSecretNetwork(in.spec, in.secret, apis.SecretPath)
-	apis.SetDefaults(in.spec, in.secret)
+	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
+	apis.SetDefaults(in.Spec, in.Secret)
 
-	in.needed = append(in.needed, validation.ValidateRegion(in.spec.Region, region)...)
+	in.needed = append(in.needed, validation.ValidateRegion(in.Spec.Region, region)...)
 	reported := append(slices.Clone(decoding), &field.Error{Field: region.String()})
 	if len(network) > 0 {
 		reported = append(reported, &field.Error{Field: apis.SpecPath.Child("networking").String()})
 	}
-	invalid := unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported)
+	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
 	in.others = slices.Concat(decoding, network, invalid)
 	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking").String(), in.others))
 	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
 		in.network = decoding
 	}
 	if refuseUnknown {
-		for _, problem := range in.unknown {
+		for _, problem := range in.Unknown {
 			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
@@ -273,7 +302,7 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 
 func (in *inputs) unknownText() string {
 	var texts []string
-	for _, problem := range in.unknown {
+	for _, problem := range in.Unknown {
 		texts = append(texts, problem.Error())
 	}
 	return strings.Join(texts, ", ")
@@ -287,7 +316,7 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		name = machine.Name
 		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
-	in.identity = newIdentity(name, class, in.spec.Labels)
+	in.identity = newIdentity(name, class, in.Spec.Labels)
 	if machine != nil && CameFromOpenStack(machine) {
 		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
 	}
@@ -300,7 +329,7 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 // errors are told at once, also those that a lenient call alone would ignore.
 func (in *inputs) problems(mode strictness, sessionErr error) error {
 	all := slices.Concat(in.needed, in.others)
-	problem := CredentialsProblem(in.secret, sessionErr, all)
+	problem := CredentialsProblem(in.Secret, sessionErr, all)
 	missing := problem != nil && problem.Type == field.ErrorTypeRequired
 	if missing || problem != nil && len(all) > 0 {
 		all = append(all, problem)

@@ -30,6 +30,12 @@ type sdkClient struct {
 
 var _ StackitClient = (*sdkClient)(nil)
 
+// NewClient returns the calls of the driver's for the session's project. Reads are not
+// shared, and take no turn among the session's reads.
+func NewClient(session *spi.Session, region string) StackitClient {
+	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
+}
+
 var (
 	errUnreadable = errors.New("the answer cannot be read")
 	errNoList     = errors.New("the answer has no list")
@@ -196,6 +202,12 @@ func apiError(call apiCall, response *http.Response, err error) error {
 		return nil
 	}
 	return apiErrorHiding("", call, response, err)
+}
+
+// NewAPIError makes an *APIError of what the SDK answered a call with that the driver does
+// not make. what names the call, in the form "reading an image"; response may be nil.
+func NewAPIError(what string, response *http.Response, err error) error {
+	return apiError(apiCall(what), response, err)
 }
 
 // apiErrorHiding translates the SDK's error. It looks at the status code and body

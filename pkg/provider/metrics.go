@@ -23,7 +23,6 @@ const classLifetime = time.Hour
 type meters struct {
 	clock clock.PassiveClock
 
-	posts      *prometheus.CounterVec
 	duplicates *prometheus.CounterVec
 	orphans    prometheus.Counter
 	// orphanRefusals would otherwise cost silently.
@@ -79,8 +78,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 	}
 	m := &meters{
 		clock: clock, classes: map[string]*classMeter{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
-		posts: counter("stackit_server_posts_total",
-			"Requests to create a server by outcome: accepted, refused, unknown.", "outcome"),
 		duplicates: counter("stackit_duplicate_servers_total",
 			"Second servers of a Machine that were found, by what became of the request to delete them: "+
 				"accepted, failed.", "deletion"),
@@ -128,9 +125,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 // beginWithZero shows what exists from the start: Prometheus does not see the first event of a
 // counter that begins with 1.
 func (m *meters) beginWithZero() {
-	for _, outcome := range []string{postAccepted, postRefused, postUnknown} {
-		m.posts.WithLabelValues(outcome)
-	}
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
 	}
@@ -144,8 +138,7 @@ func (m *meters) beginWithZero() {
 
 // Values of labels.
 const (
-	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
-	deletionAccepted, deletionFailed       = "accepted", "failed"
+	deletionAccepted, deletionFailed = "accepted", "failed"
 
 	maintenancePlanned, maintenanceOngoing = "PLANNED", "ONGOING"
 )
@@ -199,8 +192,7 @@ func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, me
 
 func (m *meters) parts() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft,
-		m.creation, m.deletion,
+		m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.creation, m.deletion,
 	}
 }
 
@@ -280,27 +272,12 @@ func (m *meters) class(class string) *classMeter {
 	return meter
 }
 
-// post counts a request to create a server.
-func (m *meters) post(serverID string, err error) {
-	switch {
-	case err == nil:
-		m.posts.WithLabelValues(postAccepted).Inc()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.posted[serverID] = m.clock.Now()
-	case outcomeUnknown(err):
-		m.posts.WithLabelValues(postUnknown).Inc()
-	default:
-		m.posts.WithLabelValues(postRefused).Inc()
-	}
-}
-
-// deletionAccepted notes the first accepted DELETE of a server.
-func (m *meters) deletionAccepted(serverID string) {
+// begun notes the first accepted request of its kind for a server, in posted or deleted.
+func (m *meters) begun(requests map[string]time.Time, serverID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, before := m.deleted[serverID]; !before {
-		m.deleted[serverID] = m.clock.Now()
+	if _, before := requests[serverID]; !before {
+		requests[serverID] = m.clock.Now()
 	}
 }
 
@@ -410,11 +387,9 @@ type meteredClient struct {
 // CreateServer implements StackitClient.
 func (c *meteredClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
 	server, err := c.StackitClient.CreateServer(ctx, request)
-	id := ""
 	if err == nil {
-		id = server.ID
+		c.meters.begun(c.meters.posted, server.ID)
 	}
-	c.meters.post(id, err)
 	return server, err
 }
 
@@ -422,7 +397,7 @@ func (c *meteredClient) CreateServer(ctx context.Context, request *ServerRequest
 func (c *meteredClient) DeleteServer(ctx context.Context, serverID string) error {
 	err := c.StackitClient.DeleteServer(ctx, serverID)
 	if err == nil {
-		c.meters.deletionAccepted(serverID)
+		c.meters.begun(c.meters.deleted, serverID)
 	}
 	return err
 }

@@ -84,7 +84,6 @@ func (m *metered) want(name string, want map[string]float64) {
 }
 
 const (
-	metricPosts      = "stackit_server_posts_total"
 	metricDuplicates = "stackit_duplicate_servers_total"
 	metricOrphans    = "stackit_orphan_servers_deleted_total"
 	metricServers    = "stackit_servers"
@@ -95,11 +94,9 @@ const (
 func TestMetricsOfAMachinesLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
-		m.want(metricPosts, map[string]float64{"accepted": 0, "refused": 0, "unknown": 0})
 		made := m.mustCreate(machine("m1"))
 		m.mustCreate(machine("m1")) // as from a cache that lags
 		m.list()
-		m.want(metricPosts, map[string]float64{"accepted": 1, "refused": 0, "unknown": 0})
 		m.want(metricCreation, map[string]float64{"class-a": 1})
 		if got := m.seconds(metricCreation); got < bootDuration.Seconds() || got > 2*bootDuration.Seconds() {
 			t.Errorf("the creation took %vs, the server boots in %s", got, bootDuration)
@@ -132,28 +129,6 @@ func TestTheTimeOfACreationSpansCalls(t *testing.T) {
 			t.Errorf("the creation took %vs, the server boots in 11 minutes", got)
 		}
 	})
-}
-
-func TestMetricsOfPosts(t *testing.T) {
-	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		want  map[string]float64
-	}{
-		"refused": {iaasmock.Fault{Status: http.StatusBadRequest, Count: 1},
-			map[string]float64{"accepted": 0, "refused": 1, "unknown": 0}},
-		"lost answer": {iaasmock.Fault{DropAfter: true, Count: 1},
-			map[string]float64{"accepted": 0, "refused": 0, "unknown": 1}},
-		"lost request": {iaasmock.Fault{DropBefore: true, Count: 1},
-			map[string]float64{"accepted": 0, "refused": 0, "unknown": 1}},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			m := newMetered(t)
-			row.fault.Operation = "CreateServer"
-			m.cloud.Inject(row.fault)
-			_, _ = m.create(machine("m1"))
-			m.want(metricPosts, row.want)
-		})
-	}
 }
 
 func TestMetricsOfSecondServers(t *testing.T) {

@@ -322,12 +322,12 @@ var mutants = []mutant{
 	{"a 500 that says \"no host\" is told at once", []edit{{create, "(!outcomeUnknown(err) || isExhausted(err))", "!outcomeUnknown(err)"}}},
 	{"a 500 that says \"no host\" may have made a server", []edit{{create, "\tcase !outcomeUnknown(err):\n", "\tcase !outcomeUnknown(err) || isExhausted(err):\n"}}},
 	{"an exhausted class is asked about before each POST", []edit{{create, "cmp.Or(c.checkUnlabelled(), c.checkExhausted(), ", "cmp.Or(c.checkUnlabelled(), "}}},
-	{"a quota of calls is none of servers", []edit{{errorsGo, "quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()", "quotaExceeded.MatchString(f.api.Message)"}}},
+	{"a quota of calls is none of servers", []edit{{errorsGo, "f.ofServer(quotaExceeded) && !f.rateLimited()", "f.ofServer(quotaExceeded)"}}},
 	{"no more addresses is a quota", []edit{{errorsGo, "|no more ip addresses available|", "|"}}},
 	{"Nova's and Cinder's limits are quotas", []edit{{errorsGo, "`limitexceeded|maximum number of (ports|", "`maximum number of (ducks|"}}},
 	{"hosts without room are no capacity", []edit{{errorsGo, "|exhausted all hosts|insufficient compute resources", ""}}},
-	{"a limit of one server is no quota: POST", []edit{{errorsGo, "(f.during(callCreateServer) || f.during(callUpdateNIC)) && limitOfServer.", "f.during(callUpdateNIC) && limitOfServer."}}},
-	{"a limit of one server is no quota: ERROR", []edit{{errorsGo, "case limitOfServer.MatchString(server.ErrorMessage):", "case server.ErrorMessage == \"limit\":"}}},
+	{"a limit of one server is no quota: POST", []edit{{errorsGo, "f.ofServer(limitOfServer) ||", "f.during(callRunServer) && f.ofServer(limitOfServer) ||"}}},
+	{"a limit of one server is no quota: ERROR", []edit{{errorsGo, "f.ofServer(limitOfServer) ||", "f.during(callCreateServer) && f.ofServer(limitOfServer) ||"}}},
 
 	// A server that does not show its labels.
 	{"a server without its labels is not used", []edit{{ownership, "return unlabelledError(server)", "return nil"}}},

@@ -258,28 +258,10 @@ func interruptedError(err error) error {
 			"check its service-account key or workload identity: " + err.Error()}
 }
 
-// Texts by which Gardener's extension for STACKIT tells classes of errors apart
-// (pkg/apis/stackit/helper/error_codes.go), and that two places need.
-const (
-	textNoHost = "There are not enough hosts available"
-	textQuota  = "Quota exceeded"
-
-	textLimitOfServer = "a server can have no more of something that the providerSpec names, check the providerSpec"
-)
-
-// faultyError is a server that ended in ERROR. Its error message is the API's.
+// faultyError is a server that ended in ERROR: what the API says of it decides, as the answer to a POST.
 func faultyError(server *Server, userData string) error {
-	message := server.reason(userData)
-	switch {
-	case limitOfServer.MatchString(server.ErrorMessage):
-		return newError(ReasonRequestRefused, "%s: server %s: %s", textLimitOfServer, server.ID, message)
-	case noHost.MatchString(server.ErrorMessage):
-		return newError(ReasonNoCapacity, "%s: server %s: %s", textNoHost, server.ID, message)
-	case quotaExceeded.MatchString(server.ErrorMessage):
-		return newError(ReasonQuotaExceeded, "%s: server %s: %s", textQuota, server.ID, message)
-	default:
-		return newError(ReasonServerFailed, "server %s ended in state ERROR: %s", server.ID, message)
-	}
+	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
+		Err: fmt.Errorf("server %s ended in state ERROR: %s", server.ID, server.reason(userData))}
 }
 
 var (
@@ -334,8 +316,13 @@ func (f *failure) status(codes ...int) bool {
 	return f.api != nil && slices.Contains(codes, f.api.StatusCode)
 }
 
-func (f *failure) during(call apiCall) bool {
-	return f.api != nil && f.api.Call == call
+func (f *failure) during(calls ...apiCall) bool {
+	return f.api != nil && slices.Contains(calls, f.api.Call)
+}
+
+// ofServer says whether a pattern is in what the API says of a server that it cannot make or run.
+func (f *failure) ofServer(pattern *regexp.Regexp) bool {
+	return f.during(callCreateServer, callRunServer) && pattern.MatchString(f.api.Message)
 }
 
 func (f *failure) clientError() bool {
@@ -348,18 +335,19 @@ func (f *failure) rateLimited() bool {
 }
 
 // rules is the one table from a failed call to its reason and text; the first row that matches
-// counts, and the last one matches all.
+// counts, and the last one matches all. By some of the texts Gardener's extension for STACKIT tells
+// classes of errors apart (pkg/apis/stackit/helper/error_codes.go).
 var rules = []rule{
-	{ReasonRequestRefused, textLimitOfServer,
+	{ReasonRequestRefused, "a server can have no more of something that the providerSpec names, check the providerSpec",
 		func(f *failure) bool {
-			return (f.during(callCreateServer) || f.during(callUpdateNIC)) && limitOfServer.MatchString(f.api.Message)
+			return f.ofServer(limitOfServer) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
 		}},
-	{ReasonNoCapacity, textNoHost,
-		func(f *failure) bool { return f.during(callCreateServer) && noHost.MatchString(f.api.Message) }},
-	{ReasonQuotaExceeded, textQuota,
-		func(f *failure) bool {
-			return f.during(callCreateServer) && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
-		}},
+	{ReasonNoCapacity, "There are not enough hosts available",
+		func(f *failure) bool { return f.ofServer(noHost) }},
+	{ReasonQuotaExceeded, "Quota exceeded",
+		func(f *failure) bool { return f.ofServer(quotaExceeded) && !f.rateLimited() }},
+	{ReasonServerFailed, "",
+		func(f *failure) bool { return f.during(callRunServer) }},
 	{ReasonUnknownMachineType, "the API does not have the providerSpec's machineType, set one that its region has",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
@@ -380,7 +368,7 @@ var rules = []rule{
 		func(f *failure) bool { return f.status(http.StatusForbidden) }},
 	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
 		func(f *failure) bool {
-			return (f.during(callCreateServer) || f.during(callUpdateNIC)) &&
+			return f.during(callCreateServer, callUpdateNIC) &&
 				f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 		}},
 	{ReasonResourceMissing,

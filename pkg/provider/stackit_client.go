@@ -177,6 +177,9 @@ const (
 	callListVolumes  apiCall = "listing volumes"
 	callGetVolume    apiCall = "reading a volume"
 	callDeleteVolume apiCall = "deleting a volume"
+
+	// callRunServer is no call: it is what the API does with a server that it has accepted.
+	callRunServer apiCall = "running a server"
 )
 
 // isRead says that the call changes nothing.

@@ -48,6 +48,7 @@ func TestClassify(t *testing.T) {
 		{ReasonAPIFailed, api(callListServers, 400, "invalid label selector"), codes.Unavailable, "label selector"},
 		{ReasonTooManyRequests, api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonTooManyRequests, api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
+		{ReasonTooManyRequests, api(callCreateServer, 429, "RequestLimitExceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonQuotaExceeded, api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonCredentialsRefused, &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
 		{ReasonCredentialsRefused, sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},

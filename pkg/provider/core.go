@@ -151,7 +151,7 @@ func (p *Provider) listMachines(
 		if _, contradicts := c.contradiction(server); contradicts || name == "" || c.ledger.Gone(c.key, server.ID) {
 			continue
 		}
-		machines[providerid.Format(c.projectID, server.ID)] = name
+		machines[providerid.Format(c.key.ProjectID, server.ID)] = name
 	}
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }

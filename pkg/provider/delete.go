@@ -122,11 +122,7 @@ func (c *call) deleteFound(ctx context.Context, shown []Server, named string) er
 		}
 	}
 	// What failed for a server of the machine may pass sooner than what is wrong with an ID.
-	if err := cmp.Or(c.deleteServers(ctx, deletions), errors.Join(errs...)); err != nil {
-		return err
-	}
-	c.noteGone(deletions)
-	return nil
+	return cmp.Or(c.deleteServers(ctx, deletions), errors.Join(errs...))
 }
 
 // deletionOf polls a server that was just shown, and is to be deleted.

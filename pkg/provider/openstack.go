@@ -42,7 +42,7 @@ func (c *call) providerID(serverID string) string {
 	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
 		return c.givenID
 	}
-	return providerid.Format(c.projectID, serverID)
+	return providerid.Format(c.key.ProjectID, serverID)
 }
 
 // isByName says whether what has this name is the machine's, if that came from OpenStack:
@@ -173,16 +173,6 @@ func OpenStackTag(server *Server) string {
 		}
 	}
 	return ""
-}
-
-// noteGone notes which servers this call has proved gone.
-func (c *call) noteGone(deletions []*poll) {
-	if c.provedGone == nil {
-		c.provedGone = map[string]bool{}
-	}
-	for _, p := range deletions {
-		c.provedGone[p.id] = c.provedGone[p.id] || p.isGone
-	}
 }
 
 // leftovers deletes the resources that are left of a machine that came from OpenStack when its
@@ -360,13 +350,14 @@ func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 	case !isMissing:
 		l.notFound[serverID] = began
 	case began.Sub(first) >= unexpectedApart:
-		l.provedGone[serverID] = true
+		l.provedGone.Store(serverID, true)
 	}
 }
 
 // isGone says that a server was proved gone: by this call, or not long ago by another.
 func (l *leftovers) isGone(serverID string) bool {
-	return l.provedGone[serverID] || l.ledger.Gone(l.key, serverID)
+	_, byThisCall := l.provedGone.Load(serverID)
+	return byThisCall || l.ledger.Gone(l.key, serverID)
 }
 
 // leave notes that something of the machine's name stays, by this list or for good.
@@ -385,8 +376,7 @@ func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, 
 // ignoreNotFound drops the API's answer that something does not exist: lists show when that
 // is so.
 func ignoreNotFound(err error) error {
-	var api *APIError
-	if errors.As(err, &api) && api.saysNotFound() {
+	if IsNotFound(err) {
 		return nil
 	}
 	return err

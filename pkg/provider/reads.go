@@ -47,8 +47,6 @@ type poll struct {
 	absence absence
 	// last is the server as it was seen last; nil before.
 	last *Server
-	// isGone says that the server is proved gone.
-	isGone bool
 	// missing is what an ACTIVE server lacks, for the text of a late end.
 	missing string
 }
@@ -87,7 +85,7 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 	seen.began, seen.ended = result.Began, p.clock.Now()
 	isFirst := p.absence.row.any.IsZero()
 	if p.absence.add(&seen) {
-		p.isGone = true
+		p.provedGone.Store(p.id, true)
 		p.ledger.ServerGone(p.key, p.id)
 		p.meters.gone(p.class, p.id)
 		return observation{}, errGone

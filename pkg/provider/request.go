@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,8 +47,7 @@ type call struct {
 	// serverID is the server that the request's ProviderID names; "" if it names none.
 	serverID string
 	// givenID is the request's ProviderID.
-	givenID   string
-	projectID string
+	givenID string
 	// spec has its defaults set. In a lenient call it may be invalid or empty in part.
 	spec *apis.ProviderSpec
 	// rawSpec is the ProviderSpec as it was given.
@@ -64,8 +64,8 @@ type call struct {
 	settle time.Duration
 	// networkErrors say why the spec's networking cannot be read.
 	networkErrors field.ErrorList
-	// provedGone are servers that this call has proved gone.
-	provedGone map[string]bool
+	// provedGone has the IDs of servers that this call has proved gone.
+	provedGone sync.Map
 	// young says that the ledger has all that can have been done for the machine: it is
 	// younger than this process's leadership, and than the time for which entries are kept.
 	young bool
@@ -104,7 +104,7 @@ func (p *Provider) newMachineCall(
 		return c, err
 	}
 	c.givenID = machine.Spec.ProviderID
-	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
+	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.key.ProjectID); err != nil {
 		return nil, newError(ReasonInvalidProviderID, "machine %s: %v", machine.Name, err)
 	}
 	return c, nil
@@ -146,7 +146,7 @@ func (p *Provider) newCall(
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
-		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, client: readers.client, readers: readers,
+		clock: p.clock, settle: *p.settle, client: readers.client, readers: readers,
 		exhausted: p.exhausted, unlabelled: p.unlabelled, consoles: p.consoles, meters: p.meters,
 		identity: identity{unlabelable: true}, ledger: p.ledger,
 		key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},

@@ -205,11 +205,11 @@ func TestConsoleLogsAreReadSeldom(t *testing.T) {
 		reads   int
 		apart   time.Duration
 	}{
-		"of one class": {1, 1, 0}, "of many classes": {15, 10, 0},
-		"of many classes, one by one": {15, 10, 2 * time.Second}, // none waits for its turn to read
+		"of one class": {1, 1, 0}, "of many classes": {12, 10, 0},
+		"of many classes, one by one": {12, 10, 2 * time.Second}, // none waits for its turn to read
 	} {
 		bubble(t, name, func(t *testing.T) {
-			const machines = 15
+			const machines = 12
 			m := newMetered(t)
 			var unjoined []*v1alpha1.Machine
 			for i := range machines {

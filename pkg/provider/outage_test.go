@@ -63,7 +63,7 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 		"they never answer":   {NeverAnswers: true, Status: http.StatusGatewayTimeout},
 		"connections are cut": {DropBefore: true},
 	} {
-		for _, n := range []int{1, 3, 8} {
+		for _, n := range []int{1, 8} { // the eight share reads
 			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t)
 				fault.Operation = "GetServer"
@@ -370,8 +370,8 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 	}
 }
 
-// Many machines, a kind of calls that fails for 5 minutes, and a manager that comes back every 5 s: a storm is at
-// most 70 calls in its first minute, and soon 6 a minute. Once the API is back all is soon done.
+// 20 machines, a kind of calls that fails for 5 minutes, and a manager that comes back every 5 s: a storm is at
+// most 30 calls in its first minute, and soon 6 a minute. Once the API is back all is soon done.
 func TestWritesAndTokensDoNotStorm(t *testing.T) {
 	const outage = 5 * time.Minute
 	create := func(c *fleet, m *v1alpha1.Machine) error { return c.createErr(m) }
@@ -384,14 +384,13 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 		later     int // calls in each minute after the second
 	}{
 		"POST answered 429":   {"CreateServer", iaasmock.Fault{Status: http.StatusTooManyRequests}, create, 4},
-		"POST answered 503":   {"CreateServer", unavailable, create, 4},
 		"POST that hangs":     {"CreateServer", iaasmock.Fault{Delay: 29 * time.Second, DropBefore: true}, create, 4},
 		"DELETE answered 503": {"DeleteServer", unavailable, remove, 4},
 		"PATCH answered 503":  {"UpdateNic", unavailable, create, 4},
 		"tokens answered 503": {"Token", unavailable, create, 6}, // no write, but a fetch of its own
 	} {
 		bubble(t, name, func(t *testing.T) {
-			c := newFleet(t, 50, 50)
+			c := newFleet(t, 20, 20)
 			c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			all := func(call func(*fleet, *v1alpha1.Machine) error) {
 				c.each(func(m *v1alpha1.Machine) {
@@ -415,8 +414,8 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 				}
 			}
 			t.Logf("calls a minute: %v; all is done %s after the outage", counts, time.Since(start)-outage)
-			if counts[0] > 70 || slices.Max(counts[2:]) > row.later {
-				t.Errorf("%v calls in five minutes, want at most 70, and %d in each after the second", counts, row.later)
+			if counts[0] > 30 || slices.Max(counts[2:]) > row.later {
+				t.Errorf("%v calls in five minutes, want at most 30, and %d in each after the second", counts, row.later)
 			}
 			wantWithin(t, start, outage+3*time.Minute)
 			for machine, servers := range c.serversByName() {

@@ -5,13 +5,7 @@ package provider_test
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net/http"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,108 +141,6 @@ func TestGenerateMachineClassForMigrationIsUnimplemented(t *testing.T) {
 		_, err := r.provider().GenerateMachineClassForMigration(t.Context(), &driver.GenerateMachineClassForMigrationRequest{})
 		if decoded, ok := status.FromError(err); !ok || decoded.Code() != codes.Unimplemented { // no failure, and no reason
 			t.Errorf("the manager is told %v, want %s", err, codes.Unimplemented)
-		}
-	})
-}
-
-// specValues are values for the fields of a providerSpec: those that work, and
-// those on both sides of a rule of the API.
-var specValues = map[string][]any{
-	"machineType":      {"g2i.4", "t1.1", "n1.14d.g1", "c9x.9", "", "a b", " a", "a/", "ä1", strings.Repeat("m", 127), strings.Repeat("m", 128)},
-	"imageId":          {iaasmock.SecondImageID, "30000000-0000-4000-8000-00000000000A", "ubuntu", "99999999-0000-4000-8000-000000000001"},
-	"availabilityZone": {"eu01-2", "eu09-1", "zone 1", "ü"},
-	"affinityGroup":    {iaasmock.DefaultAffinityGroupID, "spread", strings.ToUpper("5000000a-0000-4000-8000-000000000001")},
-	"keypairName":      {iaasmock.DefaultKeypairName, "a key", "a@b.c_d-e", strings.Repeat("k", 127), strings.Repeat("k", 128), "ö"},
-	"networking": {
-		map[string]any{"networkId": iaasmock.DefaultDualStackNetworkID}, map[string]any{"networkId": "net"}, map[string]any{},
-		map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}, map[string]any{"nicIds": []any{iaasmock.DefaultNICID, iaasmock.DefaultNICID}},
-		map[string]any{"nicIds": []any{}}, map[string]any{"networkId": iaasmock.DefaultNetworkID, "nicIds": []any{iaasmock.DefaultNICID}},
-	},
-	"allowedAddresses": {
-		[]any{"100.64.0.0/12"}, []any{"10.0.0.5/8"}, []any{"10.1.2.3", "fd00::1", "fd00::/64", "::ffff:1.2.3.4"},
-		[]any{"fe80::1%eth0"}, []any{"10.0.0.256"}, []any{"10.0.0.0/33"}, []any{""}, []any{"FD00::A"},
-		[]any{"1::/0", "0.0.0.0/0"}, []any{"::ffff:1.2.3.0/120"}, []any{"1.2.3.4", "1.2.3.4/32"},
-	},
-	"securityGroups": {
-		[]any{"workers"}, []any{iaasmock.DefaultSecurityGroupID}, []any{"workers", "workers"}, []any{"work ers"}, []any{"-x"}, []any{""},
-		[]any{strings.Repeat("s", 127)}, []any{strings.Repeat("s", 128)},
-	},
-	"volumes":             {[]any{iaasmock.DefaultVolumeID}, []any{"data"}, []any{iaasmock.DefaultVolumeID, iaasmock.DefaultVolumeID}},
-	"serviceAccountMails": {[]any{"sa@sa.stackit.cloud"}, []any{"a@b.c", "d@e.f"}, []any{"nobody"}, []any{strings.Repeat("a", 250) + "@b.c"}, []any{""}},
-	"bootVolume": {
-		map[string]any{"size": 16000}, map[string]any{"size": 16001}, map[string]any{"size": 0}, map[string]any{"size": -1}, map[string]any{"size": 1},
-		map[string]any{"size": 20, "performanceClass": "storage_premium_perf4"}, map[string]any{"size": 20, "performanceClass": "perf 4_"},
-		map[string]any{"size": 20, "performanceClass": strings.Repeat("p", 128)},
-		map[string]any{"source": map[string]any{"type": "volume", "id": iaasmock.DefaultBootVolumeID}},
-		map[string]any{"source": map[string]any{"type": "volume", "id": iaasmock.DefaultBootVolumeID}, "deleteOnTermination": true},
-		map[string]any{"size": 20, "source": map[string]any{"type": "snapshot", "id": iaasmock.DefaultSnapshotID}},
-		map[string]any{"size": 20, "source": map[string]any{"type": "tape", "id": iaasmock.DefaultSnapshotID}},
-		map[string]any{"size": 20, "source": map[string]any{"type": "image", "id": "ubuntu"}},
-		map[string]any{"size": 20, "source": map[string]any{"type": "image"}},
-	},
-	"labels": {
-		map[string]any{"a": "b"}, map[string]any{"a/b": ""}, map[string]any{"a": strings.Repeat("v", 63)}, map[string]any{"a": strings.Repeat("v", 64)},
-		map[string]any{strings.Repeat("k", 63): "a"}, map[string]any{strings.Repeat("k", 64): "a"}, map[string]any{"stackit-a": "b"},
-		map[string]any{"": "b"}, map[string]any{"a": 5}, map[string]any{"ä": "b"}, map[string]any{"kubernetes.io/machine": "mine"},
-	},
-	"metadata": {
-		map[string]any{"a": "b"}, map[string]any{"a": 5, "b": true},
-		map[string]any{"a": strings.Repeat("v", 255)}, map[string]any{"a": strings.Repeat("v", 256)},
-		map[string]any{strings.Repeat("k", 256): "a"}, map[string]any{"": "a"},
-		map[string]any{"a": []any{}}, map[string]any{"a": strings.Repeat("ä", 255)},
-	},
-	"userData":    {"#cloud-config", strings.Repeat("x", 100_000), "\x00ü"},
-	"configDrive": {true, false, "yes", nil},
-	"agent":       {map[string]any{"provisioned": true}, map[string]any{"provisioned": "yes"}, map[string]any{}},
-}
-
-// onlyTheCloudKnows are refusals that no check of a providerSpec can foresee.
-var onlyTheCloudKnows = regexp.MustCompile(
-	`machine type is not valid|boot device size is not valid`)
-
-// What validation accepts, the API must not refuse as malformed, however much it refuses:
-// else a class with a typing error would be tried again and again, and told in the API's words.
-func TestValidationKnowsTheAPIsRules(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(0))
-		random := rand.New(rand.NewPCG(1, 2))
-		asked, refused := 0, 0
-		try := func(name string, change func(map[string]any)) {
-			r.setSpec(change)
-			r.cloud.ResetCalls()
-			m := machine(name)
-			_, createErr := r.create(m)
-			_, initErr := r.initialize(m)
-			for _, call := range r.cloud.Calls() {
-				asked++
-				known := createErr != nil && onlyTheCloudKnows.MatchString(createErr.Error())
-				if call.Status == 400 && !known {
-					t.Errorf("%s refused what validation accepts: %v / %v\n%s", call.Operation, createErr, initErr, r.class.ProviderSpec.Raw)
-				}
-			}
-			if len(r.cloud.Calls()) == 0 {
-				refused++
-			}
-			if err := r.remove(m); err != nil && len(r.cloud.Servers()) > 0 {
-				t.Fatalf("DeleteMachine: %v", err)
-			}
-		}
-		names := slices.Sorted(maps.Keys(specValues))
-		for _, field := range names {
-			for i, value := range specValues[field] {
-				try(fmt.Sprintf("single-%s-%d", strings.ToLower(field), i), func(spec map[string]any) { spec[field] = value })
-			}
-		}
-		for i := range many(300) {
-			try(fmt.Sprintf("mixed-%d", i), func(spec map[string]any) {
-				for range 1 + random.IntN(3) {
-					field := names[random.IntN(len(names))]
-					spec[field] = specValues[field][random.IntN(len(specValues[field]))]
-				}
-			})
-		}
-		if asked < many(300) || refused < many(50) {
-			t.Errorf("%d calls were made, and %d specs refused without any: too few to show something", asked, refused)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func paths(errs field.ErrorList) string {
 func TestValidateProviderSpec(t *testing.T) {
 	yes := true
 	size := func(gigabytes int64) *int64 { return &gigabytes }
-	long := strings.Repeat("a", 64)
+	long, longName := strings.Repeat("a", 64), strings.Repeat("a", 128)
 	for name, row := range map[string]struct {
 		change func(*apis.ProviderSpec)
 		want   string
@@ -51,6 +51,8 @@ func TestValidateProviderSpec(t *testing.T) {
 		"no machine type":             {func(s *apis.ProviderSpec) { s.MachineType = "" }, "machineType"},
 		"machine type of tomorrow":    {func(s *apis.ProviderSpec) { s.MachineType = "zz9.1024cd.q7" }, ""},
 		"machine type with a newline": {func(s *apis.ProviderSpec) { s.MachineType = "g2i.4\n" }, "machineType"},
+		"machine type of 127 letters": {func(s *apis.ProviderSpec) { s.MachineType = longName[1:] }, ""},
+		"machine type of 128 letters": {func(s *apis.ProviderSpec) { s.MachineType = longName }, "machineType"},
 		"image no UUID":               {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "ubuntu", "ubuntu" }, "imageId"},
 		"image in upper case":         {func(s *apis.ProviderSpec) { s.ImageID = strings.ToUpper(id1) }, "imageId imageId"},
 		"nothing to boot from":        {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", nil }, "imageId"},
@@ -67,6 +69,9 @@ func TestValidateProviderSpec(t *testing.T) {
 		}, "bootVolume.deleteOnTermination"},
 		"no network":       {func(s *apis.ProviderSpec) { s.Networking = nil }, "networking"},
 		"empty networking": {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{} }, "networking"},
+		"network no UUID":  {func(s *apis.ProviderSpec) { s.Networking.NetworkID = "net" }, "networking.networkId"},
+		"NIC no UUID": {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{"nic"}} },
+			"networking.nicIds[0]"},
 		"network and NICs": {func(s *apis.ProviderSpec) { s.Networking.NICIDs = []string{id1} }, "networking"},
 		"NIC twice":        {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} }, "networking.nicIds[1]"},
 		"addresses":        {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
@@ -78,9 +83,12 @@ func TestValidateProviderSpec(t *testing.T) {
 		"volume no UUID":       {func(s *apis.ProviderSpec) { s.Volumes = []string{id1, "data"} }, "volumes[1]"},
 		"key pair":             {func(s *apis.ProviderSpec) { s.KeypairName = "me@home_1.2" }, ""},
 		"bad key pair":         {func(s *apis.ProviderSpec) { s.KeypairName = "me home" }, "keypairName"},
+		"long key pair":        {func(s *apis.ProviderSpec) { s.KeypairName = longName }, "keypairName"},
 		"affinity group":       {func(s *apis.ProviderSpec) { s.AffinityGroup = "soft" }, "affinityGroup"},
 		"two service accounts": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a@b.c", "d@e.f"} }, "serviceAccountMails"},
 		"no mail":              {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a"} }, "serviceAccountMails[0]"},
+		"long mail": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{longName + longName + "@b.c"} },
+			"serviceAccountMails[0]"},
 		"labels": {func(s *apis.ProviderSpec) {
 			s.Labels = map[string]string{"kubernetes.io/cluster": "shoot--a--b", "x": ""}
 		}, ""},
@@ -88,8 +96,14 @@ func TestValidateProviderSpec(t *testing.T) {
 		"long label value":                  {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"x": long} }, "labels[x]"},
 		"long label key":                    {func(s *apis.ProviderSpec) { s.Labels = map[string]string{long: "x"} }, "labels[" + long + "]"},
 		"label that would split a selector": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"a,b": "c=d"} }, "labels[a,b] labels[a,b]"},
-		"metadata":                          {func(s *apis.ProviderSpec) { s.Metadata = map[string]any{"a b": "x", "n": 1.5, "t": true} }, ""},
-		"nested metadata":                   {func(s *apis.ProviderSpec) { s.Metadata = map[string]any{"a": map[string]any{}} }, "metadata[a]"},
+		"metadata": {func(s *apis.ProviderSpec) {
+			s.Metadata = map[string]any{"a b": "x", "n": 1.5, "t": true, "long": strings.Repeat("ä", 255)}
+		}, ""},
+		"wrong metadata": {func(s *apis.ProviderSpec) {
+			s.Metadata = map[string]any{"": "", "a": map[string]any{}, "l": strings.Repeat("ä", 256), "n": "x\n", "ä": ""}
+		}, "metadata[] metadata[a] metadata[l] metadata[n] metadata[ä]"},
+		"long metadata key": {func(s *apis.ProviderSpec) { s.Metadata = map[string]any{long + long + long + long: ""} },
+			"metadata[" + long + long + long + long + "]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := valid()

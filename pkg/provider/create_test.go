@@ -24,6 +24,9 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.class.Provider = provider.StackitProviderName
+		r.setSpec(func(spec map[string]any) {
+			spec["labels"] = map[string]any{clusterLabel: "shoot-a", "team": "a", provider.StackitMachineLabel: "m2"}
+		})
 		response := r.mustCreate(machine("m1"))
 
 		server := r.onlyServer()
@@ -31,7 +34,7 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 			t.Errorf("server is %s %s, want m1 ACTIVE", server.Name, server.Status)
 		}
 		wantLabels := map[string]string{
-			provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a",
+			provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a", "team": "a",
 		}
 		if diff := cmp.Diff(wantLabels, server.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)

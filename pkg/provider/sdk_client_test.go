@@ -11,62 +11,9 @@ import (
 	"testing/synctest"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"github.com/google/go-cmp/cmp"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestCreateMachineSendsEveryField(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) {
-			delete(spec, "imageId")
-			spec["labels"] = map[string]any{clusterLabel: "shoot-a", "team": "a", provider.StackitMachineLabel: "not-overridable", "unset": nil}
-			spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
-			spec["securityGroups"] = []any{iaasmock.DefaultSecurityGroupName}
-			spec["userData"] = "#cloud-config from the class"
-			spec["bootVolume"] = map[string]any{"size": 25, "performanceClass": "storage_premium_perf4",
-				"source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}}
-			spec["volumes"] = []any{iaasmock.DefaultVolumeID}
-			spec["keypairName"] = iaasmock.DefaultKeypairName
-			spec["availabilityZone"] = iaasmock.DefaultAvailabilityZone
-			spec["affinityGroup"] = iaasmock.DefaultAffinityGroupID
-			spec["serviceAccountMails"] = []any{"worker@sa.stackit.cloud"}
-			spec["agent"] = map[string]any{"provisioned": false}
-			spec["metadata"] = map[string]any{"purpose": "test", "cost-center": 4711, "spot": false, "unset": nil}
-		})
-		r.mustCreate(machine("m1"))
-
-		got := r.onlyServer()
-		boot := *got.BootVolume
-		boot.ID = ""
-		if diff := cmp.Diff(iaasmock.BootVolume{Size: 25, PerformanceClass: "storage_premium_perf4", DeleteOnTermination: true,
-			SourceType: "image", SourceID: iaasmock.DefaultImageID}, boot); diff != "" {
-			t.Errorf("boot volume (-want +got):\n%s", diff)
-		}
-		no := false
-		want := iaasmock.Server{
-			Labels: map[string]string{clusterLabel: "shoot-a", "team": "a",
-				provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a"},
-			Metadata: map[string]string{"purpose": "test", "cost-center": "4711", "spot": "false"}, UserData: []byte("#cloud-config from the class"),
-			MachineType: iaasmock.DefaultMachineType, AvailabilityZone: iaasmock.DefaultAvailabilityZone,
-			AffinityGroup: iaasmock.DefaultAffinityGroupID, KeypairName: iaasmock.DefaultKeypairName,
-			SecurityGroups: []string{iaasmock.DefaultSecurityGroupID}, ServiceAccountMails: []string{"worker@sa.stackit.cloud"},
-			AgentProvisioned: &no, NICIDs: []string{iaasmock.DefaultNICID},
-			VolumeIDs: []string{got.BootVolume.ID, iaasmock.DefaultVolumeID},
-		}
-		seen := iaasmock.Server{
-			Labels: got.Labels, Metadata: got.Metadata, UserData: got.UserData, MachineType: got.MachineType,
-			AvailabilityZone: got.AvailabilityZone, AffinityGroup: got.AffinityGroup, KeypairName: got.KeypairName,
-			SecurityGroups: got.SecurityGroups, ServiceAccountMails: got.ServiceAccountMails,
-			AgentProvisioned: got.AgentProvisioned, NICIDs: got.NICIDs, VolumeIDs: got.VolumeIDs,
-		}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("server (-want +got):\n%s", diff)
-		}
-	})
-}
 
 func TestWhatWasOnlyAttachedIsKept(t *testing.T) {
 	for name, change := range map[string]func(spec map[string]any){

@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -370,4 +372,31 @@ func (c *fleet) serversByName() map[string]int {
 		count[server.Name]++
 	}
 	return count
+}
+
+// BenchmarkListMachines is what an orphan run costs in a large cluster: one API call. It passes in
+// real time, and most of it waits: lists keep a distance.
+func BenchmarkListMachines(b *testing.B) {
+	klog.LogToStderr(false) // nor what is logged is measured
+	klog.SetOutput(io.Discard)
+	b.Cleanup(func() { klog.LogToStderr(true) })
+	for _, size := range []int{100, 5000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			r := newRig(b, iaasmock.WithBootDuration(0))
+			for i := range size {
+				r.makeServer(fmt.Sprintf("machine-%d", i), nil)
+			}
+			r.list() // fetches the token
+			r.cloud.ResetCalls()
+			b.ReportAllocs()
+			runs := 0
+			for b.Loop() {
+				if listed := r.list(); len(listed) != size {
+					b.Fatalf("%d machines", len(listed))
+				}
+				runs++
+			}
+			r.wantCalls("ListServers", runs)
+		})
+	}
 }

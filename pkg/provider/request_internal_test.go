@@ -14,12 +14,11 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// many returns n of what part makes, with commas between them.
+// many returns the part n times, with commas between them and a number in place of "#".
 func many(n int, part string) string {
 	var text strings.Builder
 	for i := range n {
@@ -31,28 +30,19 @@ func many(n int, part string) string {
 	return text.String()
 }
 
-// mistakes are long providerSpecs that are wrong all over, with the field that is.
-func mistakes() map[string]struct{ spec, field string } {
+// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
+func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	const entries = 5_000
-	return map[string]struct{ spec, field string }{
+	for name, row := range map[string]struct{ spec, field string }{
 		"items of a wrong type":    {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
 		"lists in a list":          {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`, "providerSpec.networking.nicIds"},
 		"labels of a wrong type":   {`{"labels":{` + many(entries, `"#":1`) + `}}`, "providerSpec.labels"},
 		"empty cluster labels":     {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
 		"numbers that are no ones": {`{"metadata":{` + many(entries, `"#":1e999`) + `}}`, "providerSpec.metadata"},
-	}
-}
-
-func decodeMistakes(spec string) *inputs {
-	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(spec)}}
-	return decodeInputs(nil, class, &corev1.Secret{}, true)
-}
-
-// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
-func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
-	for name, row := range mistakes() {
+	} {
 		t.Run(name, func(t *testing.T) {
-			in := decodeMistakes(row.spec)
+			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
+			in := decodeInputs(nil, class, &corev1.Secret{}, true)
 			code, text := Classify(in.problems(strict, nil))
 			if code != codes.InvalidArgument || len(concerning(row.field, in.others)) == 0 || !strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
@@ -73,25 +63,6 @@ func TestManyErrorsAreToldAtOnce(t *testing.T) {
 	_, text := Classify(invalidError(errs))
 	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 10000 fields are wrong, the first: a(0)") {
 		t.Errorf("got %q", text)
-	}
-}
-
-// BenchmarkDecodeInputs is what every driver call does first.
-func BenchmarkDecodeInputs(b *testing.B) {
-	class := &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "class-a"}, ProviderSpec: runtime.RawExtension{Raw: []byte(`{
-		"machineType": "c2i.2", "imageId": "30000000-0000-4000-8000-000000000001", "region": "eu01", "availabilityZone": "eu01-1",
-		"networking": {"networkId": "20000000-0000-4000-8000-000000000001"}, "bootVolume": {"size": 50, "performanceClass": "storage_premium_perf4"},
-		"allowedAddresses": ["100.64.0.0/12"], "securityGroups": ["40000000-0000-4000-8000-000000000001"],
-		"labels": {"kubernetes.io/cluster": "shoot--my--cluster"}}`)}}
-	secret := &corev1.Secret{Data: map[string][]byte{
-		"project-id": []byte("10000000-0000-4000-8000-000000000001"), "serviceaccount.json": []byte("{}"), "userData": []byte("#cloud-config"),
-	}}
-	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if in := decodeInputs(machine, class, secret, true); len(in.others) > 0 {
-			b.Fatal(in.others)
-		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -397,32 +396,6 @@ func TestWhileNothingWorksOneReadIsTriedAtATime(t *testing.T) {
 				}
 				all.Wait()
 			})
-		})
-	}
-}
-
-// BenchmarkRead is what one list costs that serves so many who wait.
-func BenchmarkRead(b *testing.B) {
-	for _, readers := range []int{1, 10, 100, 1000} {
-		b.Run(fmt.Sprint(readers), func(b *testing.B) {
-			busy := policy
-			busy.Singles, busy.Window = 0, 0
-			group := coalesce.New[[]int, int](clock.RealClock{}, busy, func(context.Context) ([]int, error) { return upTo(readers), nil })
-			b.ReportAllocs()
-			for b.Loop() {
-				var all sync.WaitGroup
-				due := time.Now().Add(time.Duration(readers) * 10 * time.Microsecond)
-				for id := range readers {
-					all.Go(func() {
-						result := group.Read(b.Context(), coalesce.Request[[]int, int]{NotBefore: due,
-							Pick: func(list []int, _ time.Time) (int, bool) { return list[id], true }})
-						if result.Err != nil || result.Value != id {
-							b.Errorf("reader %d is told %+v", id, result)
-						}
-					})
-				}
-				all.Wait()
-			}
 		})
 	}
 }

@@ -55,17 +55,17 @@ func serverOf(m *v1alpha1.Machine) string {
 func (r *rig) consoleReads() int { return r.cloud.CallCounts()["GetServerLog"] }
 
 // causes are those that were counted.
-func (m *metered) causes() map[string]float64 {
-	m.t.Helper()
-	counted := m.read(metricNeverJoined)
+func (r *rig) causes() map[string]float64 {
+	r.t.Helper()
+	counted := r.series(metricNeverJoined)
 	maps.DeleteFunc(counted, func(_ string, count float64) bool { return count == 0 })
 	return counted
 }
 
-func (m *metered) wantCauses(want map[string]float64) {
-	m.t.Helper()
-	if got := m.causes(); !maps.Equal(got, want) {
-		m.t.Errorf("counted %v, want %v", got, want)
+func (r *rig) wantCauses(want map[string]float64) {
+	r.t.Helper()
+	if got := r.causes(); !maps.Equal(got, want) {
+		r.t.Errorf("counted %v, want %v", got, want)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		unjoined := m.neverJoined("m1", string(content))
 		log := logOf(t, func() { m.mustDelete(unjoined) })
 		wantSaid(t, log, `machine="default/m1"`, `machineClass="class-a"`, `cause="dns"`,
@@ -90,7 +90,7 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 		}
 		m.wantCalls("GetServerLog", 1)
 		m.wantCauses(map[string]float64{"dns": 1})
-		if all := m.read(metricNeverJoined); len(all) != 14 {
+		if all := m.series(metricNeverJoined); len(all) != 14 {
 			t.Errorf("%d causes begin with 0, want all 14: %v", len(all), all)
 		}
 	})
@@ -100,31 +100,31 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 // explanation: there is one read of a console log more, or none.
 func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(r *metered, m *v1alpha1.Machine)
+		change func(r *rig, m *v1alpha1.Machine)
 		counts map[string]float64
 	}{
-		"it had a Node": {func(_ *metered, m *v1alpha1.Machine) {
+		"it had a Node": {func(_ *rig, m *v1alpha1.Machine) {
 			m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 		}, nil},
-		"it was scaled down while it booted": {func(_ *metered, m *v1alpha1.Machine) {
+		"it was scaled down while it booted": {func(_ *rig, m *v1alpha1.Machine) {
 			m.CreationTimestamp = metav1.NewTime(m.DeletionTimestamp.Add(time.Second - creationTimeout))
 		}, nil},
-		"it waits for longer": {func(_ *metered, m *v1alpha1.Machine) {
+		"it waits for longer": {func(_ *rig, m *v1alpha1.Machine) {
 			m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
 				MachineCreationTimeout: &metav1.Duration{Duration: time.Hour}}
 		}, nil},
-		"it is not known to have a server": {func(_ *metered, m *v1alpha1.Machine) { m.Spec.ProviderID = "" }, nil},
-		"it is not deleted, its server is": {func(_ *metered, m *v1alpha1.Machine) { m.DeletionTimestamp = nil }, nil},
-		"it is an orphan": {func(_ *metered, m *v1alpha1.Machine) {
+		"it is not known to have a server": {func(_ *rig, m *v1alpha1.Machine) { m.Spec.ProviderID = "" }, nil},
+		"it is not deleted, its server is": {func(_ *rig, m *v1alpha1.Machine) { m.DeletionTimestamp = nil }, nil},
+		"it is an orphan": {func(_ *rig, m *v1alpha1.Machine) {
 			m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{}
 		}, nil},
 		"it joins no cluster":            {nil, nil},
-		"a predecessor has explained it": {func(r *metered, m *v1alpha1.Machine) { r.deleteByHand(serverOf(m)) }, nil},
-		"its server does not run": {func(r *metered, m *v1alpha1.Machine) { r.setStatus(serverOf(m), "INACTIVE", "") },
+		"a predecessor has explained it": {func(r *rig, m *v1alpha1.Machine) { r.deleteByHand(serverOf(m)) }, nil},
+		"its server does not run": {func(r *rig, m *v1alpha1.Machine) { r.setStatus(serverOf(m), "INACTIVE", "") },
 			map[string]float64{"not-running": 1}},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			m := newMetered(t)
+			m := newRig(t)
 			if row.change == nil {
 				m.restart(provider.WithTargetCluster(false))
 			}
@@ -152,7 +152,7 @@ func TestTheConsoleLogHoldsUpNoDeletion(t *testing.T) {
 		"it fails for ever":        {iaasmock.Fault{Status: http.StatusServiceUnavailable}, "err="},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			m := newMetered(t)
+			m := newRig(t)
 			unjoined := m.neverJoined("m1", panicked)
 			row.fault.Operation = "GetServerLog"
 			m.cloud.Inject(row.fault)
@@ -183,7 +183,7 @@ func TestTheConsoleLogHoldsUpNoDeletion(t *testing.T) {
 // accepted.
 func TestAServerIsExplainedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		unjoined := m.neverJoined("m1", panicked)
 		lift := m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusForbidden})
 		if err := m.delete(unjoined); err == nil {
@@ -210,7 +210,7 @@ func TestConsoleLogsAreReadSeldom(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			const machines = 12
-			m := newMetered(t)
+			m := newRig(t)
 			var unjoined []*v1alpha1.Machine
 			for i := range machines {
 				made := machine(fmt.Sprintf("m%d", i))

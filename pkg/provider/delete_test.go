@@ -314,6 +314,7 @@ func TestOrphansHoldUpNobody(t *testing.T) {
 		if _, listed := run(); listed != 1 {
 			t.Errorf("%d orphans are listed, want the stuck one", listed)
 		}
+		r.wantSeries(metricOrphans, map[string]float64{"": 20}) // the stuck one was asked for twice
 		<-time.After(time.Minute)
 		r.wantNothingLeft()
 	})

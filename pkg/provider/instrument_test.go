@@ -62,9 +62,9 @@ func TestAPanicIsAnErrorWithoutDetails(t *testing.T) {
 // internalErrors is how many of a method's failures the manager's metric has.
 func internalErrors(r *rig, method string) float64 {
 	r.t.Helper()
-	m := &metered{rig: r, registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(metrics.DriverFailedAPIRequests)
-	return m.read("mcm_cloud_api_driver_requests_failed_total")["Internal "+method+" stackit"]
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics.DriverFailedAPIRequests)
+	return seriesOf(r.t, registry, "mcm_cloud_api_driver_requests_failed_total")["Internal "+method+" stackit"]
 }
 
 // Requests point into the manager's caches.

@@ -21,27 +21,19 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// metered is a rig whose metrics are read.
-type metered struct {
-	*rig
-	registry *prometheus.Registry
-}
-
-func newMetered(t *testing.T, options ...iaasmock.Option) *metered {
-	t.Helper()
-	m := &metered{rig: newRig(t, options...), registry: prometheus.NewPedanticRegistry()}
-	m.restart(provider.WithMetrics(m.registry))
-	return m
-}
-
-// read returns the series of a metric by the values of their labels, in the order of the
+// series are those of a metric by the values of their labels, in the order of the
 // labels' names. Of a histogram it is the number of observations.
-func (m *metered) read(name string) map[string]float64 {
-	m.t.Helper()
+func (r *rig) series(name string) map[string]float64 {
+	r.t.Helper()
+	return seriesOf(r.t, r.registry, name)
+}
+
+func seriesOf(t testing.TB, registry prometheus.Gatherer, name string) map[string]float64 {
+	t.Helper()
 	series := map[string]float64{}
-	families, err := m.registry.Gather()
+	families, err := registry.Gather()
 	if err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, family := range families {
 		if family.GetName() != name {
@@ -60,11 +52,11 @@ func (m *metered) read(name string) map[string]float64 {
 }
 
 // seconds are all that a histogram observed, rounded.
-func (m *metered) seconds(name string) (sum float64) {
-	m.t.Helper()
-	families, err := m.registry.Gather()
+func (r *rig) seconds(name string) (sum float64) {
+	r.t.Helper()
+	families, err := r.registry.Gather()
 	if err != nil {
-		m.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	for _, family := range families {
 		if family.GetName() == name {
@@ -76,10 +68,10 @@ func (m *metered) seconds(name string) (sum float64) {
 	return math.Round(sum)
 }
 
-func (m *metered) want(name string, want map[string]float64) {
-	m.t.Helper()
-	if diff := cmp.Diff(want, m.read(name)); diff != "" {
-		m.t.Errorf("%s (-want +got):\n%s", name, diff)
+func (r *rig) wantSeries(name string, want map[string]float64) {
+	r.t.Helper()
+	if diff := cmp.Diff(want, r.series(name)); diff != "" {
+		r.t.Errorf("%s (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -93,38 +85,38 @@ const (
 
 func TestMetricsOfAMachinesLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		made := m.mustCreate(machine("m1"))
 		m.mustCreate(machine("m1")) // as from a cache that lags
 		m.list()
-		m.want(metricCreation, map[string]float64{"class-a": 1})
+		m.wantSeries(metricCreation, map[string]float64{"class-a": 1})
 		if got := m.seconds(metricCreation); got < bootDuration.Seconds() || got > 2*bootDuration.Seconds() {
 			t.Errorf("the creation took %vs, the server boots in %s", got, bootDuration)
 		}
-		m.want(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE": 1})
-		m.want(metricDeletion, map[string]float64{})
+		m.wantSeries(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE": 1})
+		m.wantSeries(metricDeletion, map[string]float64{})
 
 		m.mustDelete(m.deleted(withID(machine("m1"), made.ProviderID)))
 		m.list()
-		m.want(metricServers, map[string]float64{})
-		m.want(metricDeletion, map[string]float64{"class-a": 1})
+		m.wantSeries(metricServers, map[string]float64{})
+		m.wantSeries(metricDeletion, map[string]float64{"class-a": 1})
 		if got := m.seconds(metricDeletion); got < deleteDuration.Seconds() || got > 3*deleteDuration.Seconds() {
 			t.Errorf("the deletion took %vs, the server goes in %s", got, deleteDuration)
 		}
-		m.want(metricDuplicates, map[string]float64{"accepted": 0, "failed": 0})
-		m.want(metricOrphans, map[string]float64{"": 0})
+		m.wantSeries(metricDuplicates, map[string]float64{"accepted": 0, "failed": 0})
+		m.wantSeries(metricOrphans, map[string]float64{"": 0})
 	})
 }
 
 func TestTheTimeOfACreationSpansCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t, iaasmock.WithBootDuration(11*time.Minute))
+		m := newRig(t, iaasmock.WithBootDuration(11*time.Minute))
 		if _, err := m.create(machine("m1")); err == nil {
 			t.Fatal("a server that boots for longer than a call was created at once")
 		}
-		m.want(metricCreation, map[string]float64{})
+		m.wantSeries(metricCreation, map[string]float64{})
 		m.mustCreate(machine("m1"))
-		m.want(metricCreation, map[string]float64{"class-a": 1})
+		m.wantSeries(metricCreation, map[string]float64{"class-a": 1})
 		if got := m.seconds(metricCreation); got < 660 || got > 680 {
 			t.Errorf("the creation took %vs, the server boots in 11 minutes", got)
 		}
@@ -133,49 +125,38 @@ func TestTheTimeOfACreationSpansCalls(t *testing.T) {
 
 func TestMetricsOfSecondServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		m.makeServer("m1", nil)
 		m.makeServer("m1", nil)
 		m.mustCreate(machine("m1"))
-		m.want(metricDuplicates, map[string]float64{"accepted": 1, "failed": 0})
+		m.wantSeries(metricDuplicates, map[string]float64{"accepted": 1, "failed": 0})
 
 		m.makeServer("m2", nil)
 		m.makeServer("m2", nil)
 		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict, Count: 1})
 		m.mustCreate(machine("m2"))
-		m.want(metricDuplicates, map[string]float64{"accepted": 1, "failed": 1})
+		m.wantSeries(metricDuplicates, map[string]float64{"accepted": 1, "failed": 1})
 		m.mustDelete(m.deleted(machine("m2")))
-		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 1})
+		m.wantSeries(metricDuplicates, map[string]float64{"accepted": 2, "failed": 1})
 	})
 }
 
 // The best of several servers is in ERROR, too: the others are asked to go once, and counted once.
 func TestSecondServersOfAFailedOneAreDeletedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		for range 3 {
 			m.setStatus(m.makeServer("m1", nil), iaasmock.StatusError, "broken")
 		}
 		wantReason(t, m.createErr(machine("m1")), provider.ReasonServerFailed)
 		m.wantCalls("DeleteServer", 3)
-		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 0})
-	})
-}
-
-func TestMetricsOfOrphans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
-		id := m.makeServer("m1", nil)
-		for range 2 { // the second time it is gone already
-			m.mustDelete(orphan("m1", id))
-		}
-		m.want(metricOrphans, map[string]float64{"": 1})
+		m.wantSeries(metricDuplicates, map[string]float64{"accepted": 2, "failed": 0})
 	})
 }
 
 func TestServersAreCountedByTheLastList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		kind := func(class, state string) string { return class + " " + iaasmock.DefaultMachineType + " " + state }
 		m.makeServer("m1", nil)
 		failed := m.makeServer("m2", nil)
@@ -184,20 +165,20 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 		m.makeServer("other", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
 		<-time.After(bootDuration)
 		m.list()
-		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
+		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
 		m.class.Name = "class-b"
 		m.list()
-		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1, kind("class-b", "ACTIVE"): 1})
+		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1, kind("class-b", "ACTIVE"): 1})
 
 		// A class that nobody asks for disappears, and so do its other series.
 		m.mustCreate(machine("new"))
-		m.want(metricCreation, map[string]float64{"class-b": 1})
+		m.wantSeries(metricCreation, map[string]float64{"class-b": 1})
 		<-time.After(40 * time.Minute)
 		m.class.Name = "class-a"
 		m.list()
 		<-time.After(40 * time.Minute)
-		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
-		m.want(metricCreation, map[string]float64{})
+		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
+		m.wantSeries(metricCreation, map[string]float64{})
 	})
 }
 
@@ -205,7 +186,7 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const metricWindows, metricNext = "stackit_servers_with_maintenance", "stackit_next_maintenance_timestamp_seconds"
-		m := newMetered(t)
+		m := newRig(t)
 		tomorrow := time.Now().Add(24 * time.Hour)
 		announce := func(id, status string, startsAt time.Time) {
 			window := iaasmock.MaintenanceWindow{Status: status, StartsAt: startsAt, EndsAt: startsAt.Add(time.Hour)}
@@ -220,12 +201,12 @@ func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
 		announce(m.makeServer("m4", nil), "POSTPONED", tomorrow.Add(-time.Hour))
 		m.makeServer("m5", nil)
 		announce(m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }), "PLANNED", time.Now())
-		m.want(metricWindows, map[string]float64{})
+		m.wantSeries(metricWindows, map[string]float64{})
 		<-time.After(bootDuration)
 		calls := m.cloud.CallCounts()
 		m.list()
-		m.want(metricWindows, map[string]float64{"class-a PLANNED": 2, "class-a ONGOING": 1, "class-a other": 1})
-		m.want(metricNext, map[string]float64{"class-a": float64(tomorrow.Unix())})
+		m.wantSeries(metricWindows, map[string]float64{"class-a PLANNED": 2, "class-a ONGOING": 1, "class-a other": 1})
+		m.wantSeries(metricNext, map[string]float64{"class-a": float64(tomorrow.Unix())})
 		if now := m.cloud.CallCounts(); now["ListServers"] != calls["ListServers"]+1 || now["GetServer"] != calls["GetServer"] {
 			t.Errorf("calls were made for it: %v, then %v", calls, now)
 		}
@@ -233,21 +214,21 @@ func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
 		// It begins, and the next one is the second server's.
 		announce(first, "ONGOING", tomorrow)
 		m.list()
-		m.want(metricWindows, map[string]float64{"class-a PLANNED": 1, "class-a ONGOING": 2, "class-a other": 1})
-		m.want(metricNext, map[string]float64{"class-a": float64(tomorrow.Add(time.Hour).Unix())})
+		m.wantSeries(metricWindows, map[string]float64{"class-a PLANNED": 1, "class-a ONGOING": 2, "class-a other": 1})
+		m.wantSeries(metricNext, map[string]float64{"class-a": float64(tomorrow.Add(time.Hour).Unix())})
 	})
 }
 
 // An answer of the API does not choose how many series there are.
 func TestStatesOfServersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		for i := range 40 {
 			name := fmt.Sprintf("m%d", i)
 			m.setStatus(m.makeServer(name, nil), fmt.Sprintf("STATE%d", i), "")
 		}
 		m.list()
-		series := m.read(metricServers)
+		series := m.series(metricServers)
 		if len(series) != 33 || series["class-a other other"] != 8 {
 			t.Errorf("%d series, want 33, the last one of 8 servers: %v", len(series), series)
 		}
@@ -256,14 +237,14 @@ func TestStatesOfServersAreBounded(t *testing.T) {
 
 func TestAClassStaysWhileCallsNameIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		made := m.mustCreate(machine("m1"))
 		<-time.After(40 * time.Minute)
 		if _, err := m.status(withID(machine("m1"), made.ProviderID)); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(40 * time.Minute)
-		m.want(metricCreation, map[string]float64{"class-a": 1})
+		m.wantSeries(metricCreation, map[string]float64{"class-a": 1})
 	})
 }
 
@@ -284,13 +265,11 @@ func withExpiry(t *testing.T, validUntil string) []byte {
 
 func TestTheExpiryOfAKeyIsThatOfTheSecretInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
+		m := newRig(t)
 		expect := func(want map[string]float64) {
 			t.Helper()
 			m.list()
-			if diff := cmp.Diff(want, m.read("stackit_key_expiry_timestamp_seconds")); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			m.wantSeries("stackit_key_expiry_timestamp_seconds", want)
 		}
 		expect(map[string]float64{})
 		for validUntil, unix := range map[string]float64{"2027-01-02T03:04:05Z": 1798859045, "2027-06-01T00:00:00Z": 1811808000} {

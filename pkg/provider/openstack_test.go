@@ -495,11 +495,11 @@ func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newMetered(t)
-			id := made(r.rig)
+			r := newRig(t)
+			id := made(r)
 			wantCode(t, r.delete(orphan("m1", id)), codes.FailedPrecondition)
 			r.wantCalls("DeleteServer", 0)
-			r.want("stackit_orphan_refusals_total", map[string]float64{"": 1})
+			r.wantSeries("stackit_orphan_refusals_total", map[string]float64{"": 1})
 		})
 	}
 }
@@ -508,7 +508,7 @@ func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
 func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
 	for _, operation := range []string{"ListVolumes", "GetVolume"} {
 		bubble(t, operation, func(t *testing.T) {
-			r := newMetered(t)
+			r := newRig(t)
 			m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
 			body := `{"id":"` + r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}`
 			if operation == "ListVolumes" {
@@ -517,7 +517,7 @@ func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: 200, Body: body})
 			r.mustDelete(m)
 			r.wantNamed("m1", 0, 0, 1)
-			r.want("stackit_openstack_volumes_left_total", map[string]float64{"": 1})
+			r.wantSeries("stackit_openstack_volumes_left_total", map[string]float64{"": 1})
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"github.com/prometheus/client_golang/prometheus"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"go.uber.org/goleak"
 	"golang.org/x/time/rate"
@@ -47,6 +48,7 @@ type rig struct {
 	class     *v1alpha1.MachineClass
 	secret    *corev1.Secret
 	options   []provider.Option
+	registry  *prometheus.Registry // the driver's metrics
 	// identityDir is where the files of workload identities are; "" means the default.
 	identityDir string
 	other       *spi.Session
@@ -121,7 +123,9 @@ func (r *rig) makeInputs() {
 
 // restart replaces the driver by a new one that knows nothing, as after a crash.
 func (r *rig) restart(options ...provider.Option) {
-	r.driver = provider.NewProvider(r.sessions(), append(r.options, options...)...)
+	r.registry = prometheus.NewPedanticRegistry()
+	options = slices.Concat(r.options, []provider.Option{provider.WithMetrics(r.registry)}, options)
+	r.driver = provider.NewProvider(r.sessions(), options...)
 }
 
 // restartNow replaces the driver by one that leads from a second later on: a predecessor

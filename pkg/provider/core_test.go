@@ -32,8 +32,6 @@ func TestEveryCallEnds(t *testing.T) {
 		within time.Duration
 		want   codes.Code
 	}{
-		"CreateMachine whose server never boots": {neverBoots,
-			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
 			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},

@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -19,21 +18,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestCreateMachineFillsInFromTheSecret(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { delete(spec, "networking") })
-		r.secret.Data["region"] = []byte(iaasmock.DefaultAvailabilityZone)
-		r.secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
-		r.mustCreate(machine("m1"))
-		server := r.onlyServer()
-		if server.NetworkID != iaasmock.DefaultNetworkID || server.AvailabilityZone != iaasmock.DefaultAvailabilityZone ||
-			string(server.UserData) != "#cloud-config from the Secret" {
-			t.Errorf("network %q, zone %q, userData %q: want the Secret's", server.NetworkID, server.AvailabilityZone, server.UserData)
-		}
-	})
-}
 
 // A name that cannot be a label: no server can carry it, and the Machine must go.
 func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
@@ -128,24 +112,6 @@ func TestWrongInputs(t *testing.T) {
 				t.Errorf("%v shows a value", err)
 			}
 			r.wantNoCalls()
-		})
-	}
-}
-
-func TestUserDataIsNotTooLong(t *testing.T) {
-	const says = "providerSpec.userData: Invalid value: has 262145 bytes, here or in the Secret, must have at most 262144"
-	for name, row := range map[string]struct {
-		bytes int
-		want  codes.Code
-	}{"the longest": {256 << 10, codes.OK}, "longer": {256<<10 + 1, codes.InvalidArgument}} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.secret.Data["userData"] = bytes.Repeat([]byte("s"), row.bytes)
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, row.want)
-			if err != nil && !strings.Contains(err.Error(), says) {
-				t.Errorf("got %q", err)
-			}
 		})
 	}
 }
@@ -258,19 +224,12 @@ func TestDeadlineOfACreation(t *testing.T) {
 			m := machine("m1")
 			m.CreationTimestamp = metav1.NewTime(time.Now().Add(-row.age))
 			m.Spec.MachineConfiguration = row.configuration
-			wantDeadline(t, r, row.want, func() error { return r.createErr(m) })
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
+			began := time.Now()
+			wantCode(t, r.createErr(m), codes.DeadlineExceeded)
+			if took := time.Since(began).Round(time.Second); took != row.want {
+				t.Errorf("it waited for %s, want %s", took, row.want)
+			}
 		})
 	}
-}
-
-// wantDeadline checks how long a call waits for a server that never boots.
-func wantDeadline(t *testing.T, r *rig, want time.Duration, call func() error) {
-	t.Helper()
-	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
-	began := time.Now()
-	err := call()
-	if took := time.Since(began).Round(time.Second); took != want {
-		t.Errorf("it waited for %s, want %s", took, want)
-	}
-	wantCode(t, err, codes.DeadlineExceeded)
 }

@@ -81,6 +81,8 @@ func TestValidateProviderSpec(t *testing.T) {
 		"security group twice": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{"a", "a"} }, "securityGroups[1]"},
 		"empty security group": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{""} }, "securityGroups[0]"},
 		"volume no UUID":       {func(s *apis.ProviderSpec) { s.Volumes = []string{id1, "data"} }, "volumes[1]"},
+		"user data":            {func(s *apis.ProviderSpec) { s.UserData = strings.Repeat("s", 256<<10) }, ""},
+		"long user data":       {func(s *apis.ProviderSpec) { s.UserData = strings.Repeat("s", 256<<10+1) }, "userData"},
 		"key pair":             {func(s *apis.ProviderSpec) { s.KeypairName = "me@home_1.2" }, ""},
 		"bad key pair":         {func(s *apis.ProviderSpec) { s.KeypairName = "me home" }, "keypairName"},
 		"long key pair":        {func(s *apis.ProviderSpec) { s.KeypairName = longName }, "keypairName"},
@@ -216,29 +218,6 @@ func FuzzProviderSpec(f *testing.F) {
 		}
 		if spec.BootVolume == nil || spec.BootVolume.Source == nil || !validation.IsUUID(spec.BootVolume.Source.ID) {
 			t.Errorf("valid with boot volume %+v", spec.BootVolume)
-		}
-	})
-}
-
-// FuzzSecret checks that no error repeats what a Secret holds.
-func FuzzSecret(f *testing.F) {
-	f.Add("10000000-0000-4000-8000-000000000001", "", "{}", "", "", "", "", "eu01-1", "")
-	f.Add("my-project", "other-project", "key-one", "key-two", "an-account", "a-token", "a-file", "a region", "a-network")
-	f.Add("my-project", "", "", "", "an-account", "a-token", "a-file", "eu01", "")
-	f.Fuzz(func(t *testing.T, project, projectToo, key, keyToo, email, token, file, region, network string) {
-		secret, errs := apis.DecodeSecret(map[string][]byte{
-			apis.SecretProjectID: []byte(project), apis.SecretProjectIDGardener: []byte(projectToo),
-			apis.SecretServiceAccountKey: []byte(key), apis.SecretServiceAccountGardener: []byte(keyToo),
-			apis.SecretServiceAccountEmail: []byte(email), apis.SecretToken: []byte(token), apis.SecretWorkloadIdentityTokenFile: []byte(file),
-			apis.SecretRegion: []byte(region), apis.SecretNetworkID: []byte(network),
-		})
-		errs = append(errs, validation.ValidateSecret(secret, apis.SecretPath)...)
-		errs = append(errs, validation.ValidateSecretNetwork(&apis.ProviderSpec{}, secret, apis.SecretPath)...)
-		errs = append(errs, validation.ValidateRegion(secret.Region, apis.SpecPath.Child("region"))...)
-		for _, err := range errs {
-			if value, shown := err.BadValue.(string); shown && value != "" {
-				t.Errorf("%s shows the value %q", err.Field, value)
-			}
 		}
 	})
 }

@@ -20,132 +20,131 @@ var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", U
 
 func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 
-// post lets a POST begin, and end ten seconds later.
-func post(t *testing.T, l *ledger.Ledger, end func(ledger.Key)) {
-	t.Helper()
-	if !l.Claim(key, l.Get(key)) {
-		t.Fatal("the POST cannot be claimed")
+// step is what happens to the Machine's entry.
+type step func(*ledger.Ledger)
+
+type steps []step
+
+func (s steps) happen(l *ledger.Ledger) {
+	for _, step := range s {
+		step(l)
 	}
-	<-time.After(10 * time.Second)
-	end(key)
+}
+
+// post is a POST that ends after ten seconds.
+func post(end step) step {
+	return func(l *ledger.Ledger) { steps{posting, waited(10 * time.Second), end}.happen(l) }
+}
+
+func posting(l *ledger.Ledger) {
+	if !l.Claim(key, l.Get(key)) {
+		panic("the POST cannot be claimed")
+	}
+}
+
+var (
+	refused = post(func(l *ledger.Ledger) { l.Refused(key) })
+	lost    = post(func(l *ledger.Ledger) { l.OutcomeUnknown(key) })
+)
+
+func accepted(server string) step { return post(func(l *ledger.Ledger) { l.Accepted(key, server) }) }
+
+func adopted(server string) step { return func(l *ledger.Ledger) { l.Adopt(key, server) } }
+
+func failed(server string) step {
+	return func(l *ledger.Ledger) { l.Failed(key, server, errors.New("no host")) }
+}
+
+func gone(server string) step { return func(l *ledger.Ledger) { l.ServerGone(key, server) } }
+
+func notOurs(server string) step { return func(l *ledger.Ledger) { l.NotOurs(key, server) } }
+
+// nicsRead is that somebody read the server's NICs.
+func nicsRead(server string) step {
+	return func(l *ledger.Ledger) {
+		l.SawAddresses(key, server, []string{"10.0.0.1"})
+		l.SawAllowed(key, server, "100.64.0.0/12")
+	}
+}
+
+// provedNone is that look-ups proved that there is no server; the last one begins later.
+func provedNone(later time.Duration) step {
+	return func(l *ledger.Ledger) { l.ProvedNone(key, time.Now().Add(later)) }
+}
+
+func forgotten(l *ledger.Ledger) { l.Forget(key) }
+
+func waited(d time.Duration) step { return func(*ledger.Ledger) { <-time.After(d) } }
+
+// bubble runs a row of a table in virtual time.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // What an open POST leaves in doubt, until settle after its end.
 func TestNoPostBefore(t *testing.T) {
-	accepted := func(l *ledger.Ledger, server string) func(ledger.Key) {
-		return func(key ledger.Key) { l.Accepted(key, server) }
-	}
+	const first, second = 10*time.Second + settle, 20*time.Second + settle // after the ends of two POSTs
 	for name, row := range map[string]struct {
-		happens func(*testing.T, *ledger.Ledger)
+		steps steps
 		// after is how long after the beginning it is certain; 0 is at any time.
 		after time.Duration
 	}{
-		"nothing happened": {func(*testing.T, *ledger.Ledger) {}, 0},
-		"a POST is under way": {func(t *testing.T, l *ledger.Ledger) {
-			if !l.Claim(key, l.Get(key)) {
-				t.Fatal("the POST cannot be claimed")
-			}
-			<-time.After(time.Minute)
-		}, time.Minute + settle},
-		"it was refused": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.Refused)
-		}, 0},
-		"it was accepted": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, accepted(l, "s1"))
-		}, 10*time.Second + settle},
-		"its outcome is unknown": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-		}, 10*time.Second + settle},
-		"it was accepted and the server is gone": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, accepted(l, "s1"))
-			l.Adopt(key, "s1")
-			l.ServerGone(key, "s1")
-		}, 0},
-		"it was accepted and no read ever showed the server": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, accepted(l, "s1"))
-			l.ServerGone(key, "s1")
-		}, 10*time.Second + settle},
-		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "s0")
-		}, 10*time.Second + settle},
-		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "s0")
-			l.ServerGone(key, "s0")
-		}, 10*time.Second + settle},
-		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			post(t, l, accepted(l, "s2"))
-			l.Adopt(key, "s2")
-			l.ServerGone(key, "s2")
-		}, 10*time.Second + settle},
-		"of two unknown ones the last counts": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			post(t, l, l.OutcomeUnknown)
-		}, 20*time.Second + settle},
-		"a refused one after an unknown one closes only itself": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			post(t, l, l.Refused)
-		}, 10*time.Second + settle},
-		"its answer named somebody else's server": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, accepted(l, "s1"))
-			l.NotOurs(key, "s1")
-			l.ServerGone(key, "s1")
-		}, 10*time.Second + settle},
-		"look-ups proved too early that there is none": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			l.ProvedNone(key, time.Now().Add(settle-time.Second))
-		}, 10*time.Second + settle},
-		"look-ups proved that there is none": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			l.ProvedNone(key, time.Now().Add(settle))
-		}, 0},
-		"the machine was deleted": {func(t *testing.T, l *ledger.Ledger) {
-			post(t, l, l.OutcomeUnknown)
-			l.Forget(key)
-		}, 0},
+		"nothing happened":                                   {nil, 0},
+		"a POST is under way":                                {steps{posting, waited(time.Minute)}, time.Minute + settle},
+		"it was refused":                                     {steps{refused}, 0},
+		"it was accepted":                                    {steps{accepted("s1")}, first},
+		"its outcome is unknown":                             {steps{lost}, first},
+		"it was accepted and the server is gone":             {steps{accepted("s1"), adopted("s1"), gone("s1")}, 0},
+		"it was accepted and no read ever showed the server": {steps{accepted("s1"), gone("s1")}, first},
+		"another server was found than it made":              {steps{lost, adopted("s0")}, first},
+		"the server found is gone, not what the POST made":   {steps{lost, adopted("s0"), gone("s0")}, first},
+		"of two the server of the second is gone":            {steps{lost, accepted("s2"), adopted("s2"), gone("s2")}, first},
+		"of two unknown ones the last counts":                {steps{lost, lost}, second},
+		"a refused one after an unknown one closes itself":   {steps{lost, refused}, first},
+		"its answer named somebody else's server":            {steps{accepted("s1"), notOurs("s1"), gone("s1")}, first},
+		"look-ups proved too early that there is none":       {steps{lost, provedNone(settle - time.Second)}, first},
+		"look-ups proved that there is none":                 {steps{lost, provedNone(settle)}, 0},
+		"the machine was deleted":                            {steps{lost, forgotten}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLedger()
-				want := time.Time{}
-				if row.after > 0 {
-					want = time.Now().Add(row.after)
-				}
-				row.happens(t, l)
-				entry := l.Get(key)
-				if got := entry.NoPostBefore(); !got.Equal(want) {
-					t.Errorf("certain at %s, want %s", got, want)
-				}
-				// A look-up that began before may end after.
-				<-time.After(time.Minute)
-				if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
-					t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			l := newLedger()
+			want := time.Time{}
+			if row.after > 0 {
+				want = time.Now().Add(row.after)
+			}
+			row.steps.happen(l)
+			entry := l.Get(key)
+			if got := entry.NoPostBefore(); !got.Equal(want) {
+				t.Errorf("certain at %s, want %s", got, want)
+			}
+			// A look-up that began before may end after.
+			<-time.After(time.Minute)
+			if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
+				t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
+			}
 		})
 	}
 }
 
 func TestClaim(t *testing.T) {
 	for name, row := range map[string]struct {
-		happens func(*ledger.Ledger)
-		want    bool
+		steps steps
+		want  bool
 	}{
-		"nothing since":                {func(*ledger.Ledger) {}, true},
-		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
-		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
-		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
-		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
-		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "s2") }, false},
-		"the machine's server is gone": {func(l *ledger.Ledger) { l.ServerGone(key, "s1") }, false},
+		"nothing since":                {nil, true},
+		"NICs were read since":         {steps{nicsRead("s1")}, true},
+		"another POST is under way":    {steps{posting}, false},
+		"another POST was refused":     {steps{refused}, false},
+		"another POST was lost":        {steps{lost}, false},
+		"a server was adopted":         {steps{adopted("s2")}, false},
+		"the machine's server is gone": {steps{gone("s1")}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			l := newLedger()
 			l.Adopt(key, "s1")
 			seen := l.Get(key)
-			row.happens(l)
+			row.steps.happen(l)
 			if got := l.Claim(key, seen); got != row.want {
 				t.Errorf("claimed: %t, want %t", got, row.want)
 			}
@@ -167,38 +166,31 @@ func TestWhatAnEntryKnows(t *testing.T) {
 	}
 	other := key
 	other.UID = "u2"
-	accepted := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s1") }
-	failed := func(l *ledger.Ledger) { accepted(l); l.Failed(key, "s1", errors.New("no host")) }
-	adopt := func(l *ledger.Ledger) { l.Adopt(key, "s1") }
-	seen := func(l *ledger.Ledger, server string) {
-		l.SawAddresses(key, server, []string{"10.0.0.1"})
-		l.SawAllowed(key, server, "100.64.0.0/12")
-	}
-	adopted := func(l *ledger.Ledger) { adopt(l); seen(l, "s1") }
+	adoptedByOther := func(l *ledger.Ledger) { l.Adopt(other, "s2") }
+	s1 := known{server: "s1"}
 	all := known{server: "s1", addresses: 1, allowed: "100.64.0.0/12"}
 	for name, row := range map[string]struct {
-		happens func(*ledger.Ledger)
-		of      ledger.Key
-		want    known
+		steps steps
+		of    ledger.Key
+		want  known
 	}{
-		"its answer named it": {accepted, key, known{server: "s1", unread: true}},
-		"it was read":         {func(l *ledger.Ledger) { accepted(l); adopt(l) }, key, known{server: "s1"}},
-		"its NICs were read":  {adopted, key, all},
-		"it is adopted again": {func(l *ledger.Ledger) { adopted(l); adopt(l) }, key, all},
-		"NICs of another":     {func(l *ledger.Ledger) { adopt(l); seen(l, "s2") }, key, known{server: "s1"}},
-		"it is gone":          {func(l *ledger.Ledger) { adopted(l); l.ServerGone(key, "s1") }, key, known{}},
-		"another is adopted":  {func(l *ledger.Ledger) { adopted(l); l.Adopt(key, "s2") }, key, known{server: "s2"}},
-		"another was made": {func(l *ledger.Ledger) { l.Adopt(key, "s2"); accepted(l) }, key,
-			known{server: "s1", unread: true}},
-		"machine is deleted":      {func(l *ledger.Ledger) { adopted(l); l.Forget(key) }, key, known{}},
-		"it failed":               {failed, key, known{fault: true}},
-		"one failed, one is used": {func(l *ledger.Ledger) { failed(l); adopt(l) }, key, known{server: "s1"}},
-		"another Machine asks":    {adopt, other, known{server: "s1", ofAnother: true}},
-		"another has its own":     {func(l *ledger.Ledger) { adopt(l); l.Adopt(other, "s2") }, other, known{server: "s2"}},
+		"its answer named it":     {steps{accepted("s1")}, key, known{server: "s1", unread: true}},
+		"it was read":             {steps{accepted("s1"), adopted("s1")}, key, s1},
+		"its NICs were read":      {steps{adopted("s1"), nicsRead("s1")}, key, all},
+		"it is adopted again":     {steps{adopted("s1"), nicsRead("s1"), adopted("s1")}, key, all},
+		"NICs of another":         {steps{adopted("s1"), nicsRead("s2")}, key, s1},
+		"it is gone":              {steps{adopted("s1"), nicsRead("s1"), gone("s1")}, key, known{}},
+		"another is adopted":      {steps{adopted("s1"), nicsRead("s1"), adopted("s2")}, key, known{server: "s2"}},
+		"another was made":        {steps{adopted("s2"), accepted("s1")}, key, known{server: "s1", unread: true}},
+		"machine is deleted":      {steps{adopted("s1"), nicsRead("s1"), forgotten}, key, known{}},
+		"it failed":               {steps{accepted("s1"), failed("s1")}, key, known{fault: true}},
+		"one failed, one is used": {steps{accepted("s1"), failed("s1"), adopted("s1")}, key, s1},
+		"another Machine asks":    {steps{adopted("s1")}, other, known{server: "s1", ofAnother: true}},
+		"another has its own":     {steps{adopted("s1"), adoptedByOther}, other, known{server: "s2"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			l := newLedger()
-			row.happens(l)
+			row.steps.happen(l)
 			e := l.Get(row.of)
 			e.ServerID = "another" // it is a copy
 			e = l.Get(row.of)
@@ -230,26 +222,25 @@ func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
 
 // A machine whose server is, or may be, in one place gets none in another.
 func TestAMachineHasOnePlace(t *testing.T) {
-	claim := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }
 	for name, row := range map[string]struct {
-		happens func(*ledger.Ledger)
-		uid     string
-		want    bool
+		steps steps
+		uid   string
+		want  bool
 	}{
-		"nothing":                       {func(*ledger.Ledger) {}, "u1", false},
-		"a server":                      {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "u1", true},
-		"the request has no UID":        {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "", true},
-		"a server of another Machine":   {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "u2", false},
-		"a POST under way":              {claim, "u1", true},
-		"a POST that was lost":          {func(l *ledger.Ledger) { claim(l); l.OutcomeUnknown(key) }, "u1", true},
-		"a POST that was refused":       {func(l *ledger.Ledger) { claim(l); l.Refused(key) }, "u1", false},
-		"a server that is gone":         {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.ServerGone(key, "s1") }, "u1", false},
-		"a server that ended in ERROR":  {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Failed(key, "s1", nil) }, "u1", true},
-		"the Machine was deleted there": {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.Forget(key) }, "u1", false},
+		"nothing":                       {nil, "u1", false},
+		"a server":                      {steps{adopted("s1")}, "u1", true},
+		"the request has no UID":        {steps{adopted("s1")}, "", true},
+		"a server of another Machine":   {steps{adopted("s1")}, "u2", false},
+		"a POST under way":              {steps{posting}, "u1", true},
+		"a POST that was lost":          {steps{lost}, "u1", true},
+		"a POST that was refused":       {steps{refused}, "u1", false},
+		"a server that is gone":         {steps{adopted("s1"), gone("s1")}, "u1", false},
+		"a server that ended in ERROR":  {steps{accepted("s1"), failed("s1")}, "u1", true},
+		"the Machine was deleted there": {steps{adopted("s1"), forgotten}, "u1", false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			l := newLedger()
-			row.happens(l)
+			row.steps.happen(l)
 			elsewhere := key
 			elsewhere.UID, elsewhere.ProjectID = row.uid, "q"
 			entry := l.Get(elsewhere)

@@ -261,9 +261,7 @@ func TestALabelEditedByHandCostsNoServer(t *testing.T) {
 			t.Errorf("ListMachines lists it as %q", name)
 		}
 		wantCode(t, r.delete(orphan("m2", id)), codes.FailedPrecondition)
-		if left := r.onlyServer(); left.Status != iaasmock.StatusActive {
-			t.Errorf("the server is %s", left.Status)
-		}
+		r.wantOnly(id)
 	})
 }
 

@@ -4,13 +4,7 @@
 package provider_test
 
 import (
-	"context"
-	"errors"
-	"io"
-	"log"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,10 +22,20 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		created := r.mustCreate(machine("m1"))
+		m := withID(machine("m1"), created.ProviderID)
+		want := &driver.InitializeMachineResponse{
+			ProviderID: created.ProviderID, NodeName: "m1", Addresses: created.Addresses}
+		r.cloud.ResetCalls()
+		for _, m := range []*v1alpha1.Machine{m, machine("m1")} {
+			if response, err := r.initialize(m); err != nil || !cmp.Equal(want, response) {
+				t.Errorf("without allowedAddresses: %+v, %v, want %+v", response, err, want)
+			}
+		}
+		r.wantNoCalls()
+
 		r.setSpec(func(spec map[string]any) {
 			spec["allowedAddresses"] = []any{"100.64.0.0/12", "10.250.0.1", "fd00:abcd::1", "100.64.0.0/12"}
 		})
-		m := withID(machine("m1"), created.ProviderID)
 		status, err := r.status(m)
 		wantCode(t, err, codes.Uninitialized)
 		if status == nil || status.ProviderID != created.ProviderID || status.NodeName != "m1" {
@@ -44,7 +48,6 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &driver.InitializeMachineResponse{ProviderID: created.ProviderID, NodeName: "m1", Addresses: created.Addresses}
 		if diff := cmp.Diff(want, response); diff != "" {
 			t.Errorf("response (-want +got):\n%s", diff)
 		}
@@ -164,24 +167,6 @@ func TestNICsGetTheAllowedAddresses(t *testing.T) {
 	}
 }
 
-func TestInitializeMachineWithoutAllowedAddressesMakesNoCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		created := r.mustCreate(machine("m1"))
-		r.cloud.ResetCalls()
-		for _, m := range []string{"", created.ProviderID} {
-			response, err := r.initialize(withID(machine("m1"), m))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if response.ProviderID != created.ProviderID || response.NodeName != "m1" {
-				t.Errorf("response is %+v", response)
-			}
-		}
-		r.wantNoCalls()
-	})
-}
-
 func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -193,7 +178,15 @@ func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
 
 func TestAServerWithSeveralNICs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRigWithTwoNICs(t)
+		const secondNICID = "70000000-0000-4000-8000-0000000000ff" // in a dual-stack network
+		catalogue := iaasmock.DefaultCatalogue()
+		catalogue.NICs = append(catalogue.NICs, iaasmock.NIC{ID: secondNICID, ProjectID: iaasmock.DefaultProjectID,
+			Region: iaasmock.DefaultRegion, NetworkID: iaasmock.DefaultDualStackNetworkID})
+		r := newRig(t, iaasmock.WithCatalogue(catalogue))
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"nicIds": []any{secondNICID, iaasmock.DefaultNICID}}
+			spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+		})
 		// The second NIC comes late.
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 2, Status: http.StatusOK,
 			Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `",` +
@@ -230,70 +223,3 @@ func TestAllowedAddressesThatCameBackAreLookedAtAgain(t *testing.T) {
 		wantCode(t, r.statusErr(m), codes.Uninitialized)
 	})
 }
-
-// endpoint is the API's address in every rig's network.
-const endpoint = "http://iaas.invalid"
-
-// network carries connections in memory. A goroutine that waits for the other side
-// blocks durably (net.Pipe consists of channels), so that a bubble's time passes
-// while net/http waits for an answer.
-type network struct {
-	connections chan net.Conn
-	closed      chan struct{}
-	close       sync.Once
-}
-
-var _ net.Listener = (*network)(nil)
-
-// Accept implements net.Listener.
-func (n *network) Accept() (net.Conn, error) {
-	select {
-	case connection := <-n.connections:
-		return connection, nil
-	case <-n.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (n *network) Close() error {
-	n.close.Do(func() { close(n.closed) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (*network) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
-
-// dial connects a client, whatever the address.
-func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case n.connections <- server:
-		return client, nil
-	case <-n.closed:
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: errors.New("connection refused")}
-	case <-ctx.Done():
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Err: ctx.Err()}
-	}
-}
-
-// serve lets a real http.Server answer over the network, and returns a real client's
-// transport. Both end with the test.
-func serve(t testing.TB, handler http.Handler) *http.Transport {
-	t.Helper()
-	n := &network{connections: make(chan net.Conn), closed: make(chan struct{})}
-	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
-	transport := &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 500}
-	go func() { _ = server.Serve(n) }()
-	t.Cleanup(func() {
-		if inBubble() {
-			<-time.After(10 * time.Minute) // what is under way ends in its own time
-		}
-		transport.CloseIdleConnections()
-		_ = server.Close()
-	})
-	return transport
-}
-
-// inBubble says whether time is virtual: there it begins in the year 2000.
-func inBubble() bool { return time.Now().Year() < 2020 }

@@ -252,9 +252,7 @@ func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
 				r.cloud.Inject(randomNotFound)
 			}
 			r.mustRemove(machine("m1"))
-			if left := r.onlyServer(); left.ID != other || left.Status != iaasmock.StatusActive {
-				t.Errorf("%s %s is left, want the other machine's", left.Status, left.ID)
-			}
+			r.wantOnly(other)
 		})
 	}
 }
@@ -292,9 +290,7 @@ func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
 		wantCode(t, r.delete(m), codes.Unavailable)
 		<-time.After(30 * time.Second)
 		wantCode(t, r.delete(m), codes.FailedPrecondition)
-		if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
-			t.Errorf("%s %s is left, want the foreign one", left.Status, left.ID)
-		}
+		r.wantOnly(foreign)
 	})
 }
 

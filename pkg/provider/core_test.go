@@ -53,10 +53,7 @@ func TestEveryCallEnds(t *testing.T) {
 			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
 			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute, codes.DeadlineExceeded},
-		"ListMachines of a silent API": {silent, func(r *rig) error {
-			_, err := r.driver.ListMachines(context.Background(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
-			return err
-		}, 2 * time.Minute, codes.DeadlineExceeded},
+		"ListMachines of a silent API": {silent, (*rig).listErr, 2 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine of a silent API": {silent,
 			func(r *rig) error { return r.initErr(withID(machine("m1"), providerIDOf(someServerID))) }, 10 * time.Minute, codes.Unavailable},
 	} {
@@ -236,9 +233,14 @@ func TestGetMachineStatus(t *testing.T) {
 		}
 
 		<-time.After(time.Minute) // past settling
-		r.removeServer(r.onlyServer().ID)
-		wantCode(t, r.statusErr(withID(machine("m1"), created.ProviderID)), codes.NotFound)
-		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
+		id := r.onlyServer().ID
+		for _, goes := range []func(){
+			func() { r.setStatus(id, iaasmock.StatusDeleting, "") }, func() { r.removeServer(id) },
+		} {
+			goes()
+			wantCode(t, r.statusErr(withID(machine("m1"), created.ProviderID)), codes.NotFound)
+			wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
+		}
 	})
 }
 
@@ -260,17 +262,6 @@ func TestGetMachineStatusWithoutAProviderIDLooksForNothing(t *testing.T) {
 			r.wantNoCalls()
 		})
 	}
-}
-
-func TestGetMachineStatusOfAServerBeingDeletedIsNotFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		created := r.mustCreate(machine("m1"))
-		r.setStatus(r.onlyServer().ID, iaasmock.StatusDeleting, "")
-		for _, m := range []string{"", created.ProviderID} {
-			wantCode(t, r.statusErr(withID(machine("m1"), m)), codes.NotFound)
-		}
-	})
 }
 
 // Without a target cluster the manager never asks for the addresses again.

@@ -107,8 +107,8 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 			if isFull {
 				c.wantFewCalls("up", row.up)
 			}
-			if !row.whole {
-				c.keepOther()
+			if !row.whole { // others of the cluster stay
+				c.makeRunning("stays-0001")
 			}
 			<-time.After(time.Minute)
 			if row.restarted {
@@ -323,13 +323,10 @@ const afterTurn = 2 * time.Second / 50
 
 // peakReads is the greatest number of lists and GETs that the cloud saw begin within a second that
 // is shorter by afterTurn.
-func (c *fleet) peakReads() int { return c.peakReadsFrom(time.Time{}) }
-
-// peakReadsFrom is that of the reads that began then or later.
-func (c *fleet) peakReadsFrom(start time.Time) int {
+func (c *fleet) peakReads() int {
 	var began []time.Time
 	for _, call := range c.cloud.Calls() {
-		if call.Method == http.MethodGet && !call.StartedAt.Before(start) {
+		if call.Method == http.MethodGet {
 			began = append(began, call.StartedAt)
 		}
 	}
@@ -353,25 +350,6 @@ func (c *fleet) wantFewCalls(phase string, atMost float64) {
 	if calls := c.callsPerMachine(); calls > atMost {
 		c.t.Errorf("%s: %.2f calls a machine, want at most %.1f", phase, calls, atMost)
 	}
-}
-
-// keepOther makes a server that stays while the machines go, as those of other classes of
-// the cluster do: without one the list of the cluster is empty in the end, and each server
-// that goes last needs a GET.
-func (c *fleet) keepOther() *v1alpha1.Machine {
-	other := machine("stays-0001")
-	other.Spec.ProviderID = c.mustCreate(other).ProviderID
-	c.cloud.ResetCalls()
-	return other
-}
-
-// serversByName counts the servers of each machine.
-func (c *fleet) serversByName() map[string]int {
-	count := map[string]int{}
-	for _, server := range c.cloud.Servers() {
-		count[server.Name]++
-	}
-	return count
 }
 
 // BenchmarkListMachines is what an orphan run costs in a large cluster: one API call. It passes in

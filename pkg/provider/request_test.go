@@ -50,6 +50,11 @@ func TestDeleteMachineWithAWrongDefaultNetwork(t *testing.T) {
 	})
 }
 
+// nilCall calls a method of the driver without a request.
+func nilCall[Q, A any](method func(driver.Driver, context.Context, *Q) (*A, error)) func(*rig) error {
+	return func(r *rig) error { _, err := method(r.driver, r.t.Context(), nil); return err }
+}
+
 // Wrong inputs are told at once, each field by its name and none by its value.
 func TestWrongInputs(t *testing.T) {
 	create := func(r *rig) error { return r.createErr(machine("m1")) }
@@ -67,26 +72,12 @@ func TestWrongInputs(t *testing.T) {
 		call   func(*rig) error
 		says   []string
 	}{
-		"CreateMachine(nil)": {nil, func(r *rig) error {
-			_, err := r.driver.CreateMachine(r.t.Context(), nil)
-			return err
-		}, nil},
-		"InitializeMachine(nil)": {nil, func(r *rig) error {
-			_, err := r.driver.InitializeMachine(r.t.Context(), nil)
-			return err
-		}, nil},
-		"GetMachineStatus(nil)": {nil, func(r *rig) error {
-			_, err := r.driver.GetMachineStatus(r.t.Context(), nil)
-			return err
-		}, nil},
-		"DeleteMachine(nil)": {nil, func(r *rig) error {
-			_, err := r.driver.DeleteMachine(r.t.Context(), nil)
-			return err
-		}, nil},
-		"ListMachines(nil)": {nil, func(r *rig) error {
-			_, err := r.driver.ListMachines(r.t.Context(), nil)
-			return err
-		}, nil},
+		"CreateMachine(nil)":     {nil, nilCall(driver.Driver.CreateMachine), nil},
+		"InitializeMachine(nil)": {nil, nilCall(driver.Driver.InitializeMachine), nil},
+		"GetMachineStatus(nil)":  {nil, nilCall(driver.Driver.GetMachineStatus), nil},
+		"DeleteMachine(nil)":     {nil, nilCall(driver.Driver.DeleteMachine), nil},
+		"ListMachines(nil)":      {nil, nilCall(driver.Driver.ListMachines), nil},
+
 		"no class":           {nil, func(r *rig) error { r.class = nil; return create(r) }, nil},
 		"no Secret":          {nil, func(r *rig) error { r.secret = nil; return create(r) }, nil},
 		"an empty Secret":    {nil, func(r *rig) error { r.secret.Data = nil; return create(r) }, nil},

@@ -37,7 +37,10 @@ func TestCallsAtATimeMakeOneServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithLatency(50*time.Millisecond, 50*time.Millisecond))
 		r.restart(provider.WithClock(yieldingClock{}))
-		r.exhaustAnotherClass(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+		r.class.Name = "class-b"
+		wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted) // checkExhausted has something to look at
+		r.class.Name = "class-a"
 		r.cloud.ResetCalls()
 		errs := make([]error, 8) // more than are read singly
 		var calls sync.WaitGroup
@@ -55,16 +58,6 @@ func TestCallsAtATimeMakeOneServer(t *testing.T) {
 			}
 		}
 	})
-}
-
-// exhaustAnotherClass lets the creation of another class's machine be refused for its quota.
-func (r *rig) exhaustAnotherClass(t *testing.T) {
-	t.Helper()
-	defer func(name string) { r.class.Name = name }(r.class.Name)
-	r.class.Name = "class-b"
-	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden,
-		Body: `{"code":403,"msg":"Quota exceeded for cores"}`})
-	wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted)
 }
 
 // The server is made, and reading the answer panics long after the request was claimed.

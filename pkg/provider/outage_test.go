@@ -161,63 +161,61 @@ func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 	withoutID := func(with prepare) prepare {
 		return func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return withID(with(r, m), "") }
 	}
-	for how, fault := range map[string]iaasmock.Fault{
-		"answer 413":    {Status: http.StatusRequestEntityTooLarge},
-		"do not answer": {NeverAnswers: true, Status: http.StatusGatewayTimeout},
+	tooLarge := iaasmock.Fault{Status: http.StatusRequestEntityTooLarge}
+	silent := iaasmock.Fault{NeverAnswers: true, Status: http.StatusGatewayTimeout}
+	for name, row := range map[string]struct {
+		lists     iaasmock.Fault
+		prepare   prepare
+		restarted bool
+		call      func(r *rig, m *v1alpha1.Machine) error
+		atMost    time.Duration
+		left      int
+	}{
+		"a server is adopted": {silent, withoutID(running), true, create, time.Minute, 1},
+		"a server is deleted": {tooLarge, withoutID(running), true, func(r *rig, m *v1alpha1.Machine) error {
+			done := start(func() error { return r.remove(m) })
+			<-time.After(time.Minute)
+			r.wantNothingLeft()
+			return <-done // it may have another one
+		}, 14 * time.Minute, 0},
+		"a server is deleted by its ID": {silent, running, true, remove, 18 * time.Minute, 0},
+		"a server from OpenStack is deleted": {tooLarge, func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
+			return withID(migrated(m), providerIDOf(r.fromOpenStack("m1")))
+		}, true, remove, 18 * time.Minute, 0},
+		"a server is made": {silent, none, true, func(r *rig, m *v1alpha1.Machine) error {
+			_, err := r.createAsManager(m)
+			return err
+		}, 14 * time.Minute, 1},
+		"there is none to delete":                {tooLarge, none, true, remove, 14 * time.Minute, 0},
+		"a predecessor's server is gone":         {tooLarge, gone, true, remove, 18 * time.Minute, 0},
+		"a known server is gone, creation":       {tooLarge, withoutID(gone), false, create, 13 * time.Minute, 1},
+		"a known server is gone, deletion":       {silent, withoutID(gone), false, remove, 13 * time.Minute, 0},
+		"a known server is gone, deletion by ID": {tooLarge, gone, false, remove, 13 * time.Minute, 0},
 	} {
-		for name, row := range map[string]struct {
-			prepare   prepare
-			restarted bool
-			call      func(r *rig, m *v1alpha1.Machine) error
-			atMost    time.Duration
-			left      int
-		}{
-			"a server is adopted": {withoutID(running), true, create, time.Minute, 1},
-			"a server is deleted": {withoutID(running), true, func(r *rig, m *v1alpha1.Machine) error {
-				done := start(func() error { return r.remove(m) })
-				<-time.After(time.Minute)
-				r.wantNothingLeft()
-				return <-done // it may have another one
-			}, 14 * time.Minute, 0},
-			"a server is deleted by its ID": {running, true, remove, 18 * time.Minute, 0},
-			"a server from OpenStack is deleted": {func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
-				return withID(migrated(m), providerIDOf(r.fromOpenStack("m1")))
-			}, true, remove, 18 * time.Minute, 0},
-			"a server is made": {none, true, func(r *rig, m *v1alpha1.Machine) error {
-				_, err := r.createAsManager(m)
-				return err
-			}, 14 * time.Minute, 1},
-			"there is none to delete":                {none, true, remove, 14 * time.Minute, 0},
-			"a predecessor's server is gone":         {gone, true, remove, 18 * time.Minute, 0},
-			"a known server is gone, creation":       {withoutID(gone), false, create, 13 * time.Minute, 1},
-			"a known server is gone, deletion":       {withoutID(gone), false, remove, 13 * time.Minute, 0},
-			"a known server is gone, deletion by ID": {gone, false, remove, 13 * time.Minute, 0},
-		} {
-			bubble(t, name+", lists "+how, func(t *testing.T) {
-				r := newRig(t)
-				m := row.prepare(r, machine("m1"))
-				if row.restarted {
-					r.restartNow()
-				}
-				fault.Operation, fault.Match = "ListServers", withoutSelector
-				r.cloud.Inject(fault)
-				began := time.Now()
-				err := row.call(r, m)
-				for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 3; n++ {
-					<-time.After(5 * time.Second)
-					err = row.call(r, m)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				wantWithin(t, began, row.atMost)
-				if row.left == 0 {
-					r.wantNamed("m1", 0, 0, 0)
-				} else {
-					r.onlyServer()
-				}
-			})
-		}
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := row.prepare(r, machine("m1"))
+			if row.restarted {
+				r.restartNow()
+			}
+			row.lists.Operation, row.lists.Match = "ListServers", withoutSelector
+			r.cloud.Inject(row.lists)
+			began := time.Now()
+			err := row.call(r, m)
+			for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 3; n++ {
+				<-time.After(5 * time.Second)
+				err = row.call(r, m)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			wantWithin(t, began, row.atMost)
+			if row.left == 0 {
+				r.wantNamed("m1", 0, 0, 0)
+			} else {
+				r.onlyServer()
+			}
+		})
 	}
 }
 

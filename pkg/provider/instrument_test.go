@@ -143,63 +143,39 @@ func TestEveryCallEndsWithOneLine(t *testing.T) {
 	}
 }
 
-// Who writes a MachineClass must not fill the log: a warning of 1.4 MB was seen.
-func TestWarningsAreShortAndSeldom(t *testing.T) {
-	for name, row := range map[string]struct {
-		field   string
-		size    int
-		warning string
-	}{
-		"a field of 400 kB": {strings.Repeat("x", 400_000), 1, "fields that are not understood"},
-		"an unknown field":  {"colour", 1, "colour"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) { spec[row.field] = strings.Repeat("a", row.size) })
-			log := logOf(t, func() {
-				r.list()
-				r.list()
-			})
-			if strings.Count(log, row.warning) != 1 || !strings.Contains(log, `machineClass="class-a"`) {
-				t.Errorf("want %q once, and the class, in:\n%.2000s", row.warning, log)
-			}
-			for line := range strings.Lines(log) {
-				if len(line) > 1024 {
-					t.Errorf("a line has %d bytes", len(line))
-				}
-			}
-		})
-	}
-}
-
-// Whoever writes a Machine must not fill the log: etcd takes a ProviderID of a megabyte.
+// Whoever writes a Machine or a MachineClass must not fill the log: etcd takes a ProviderID of a megabyte, and a
+// warning of 1.4 MB was seen.
 func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
-	const size = 1 << 20
-	long := strings.Repeat("x", size)
-	for name, call := range map[string]func(*rig) error{
-		"a ProviderID": func(r *rig) error { return r.statusErr(withID(machine("m1"), provider.StackitProviderName+"://"+long)) },
-		"a ProviderID of another project": func(r *rig) error {
+	long := strings.Repeat("x", 400_000)
+	listed := func(class, field string, value any) func(*rig) error {
+		return func(r *rig) error {
+			r.class.Name = class
+			r.setSpec(func(spec map[string]any) { spec[field] = value })
+			r.list()
+			return r.listErr()
+		}
+	}
+	for name, row := range map[string]struct {
+		call func(*rig) error
+		once string // is logged, beside the class
+	}{
+		"a ProviderID": {func(r *rig) error {
+			return r.statusErr(withID(machine("m1"), provider.StackitProviderName+"://"+long))
+		}, ""},
+		"a ProviderID of another project": {func(r *rig) error {
 			return r.delete(withID(machine("m1"), "stackit://10000000-0000-4000-8000-00000000000f/"+long))
-		},
-		"a Machine's name": func(r *rig) error { return r.remove(machine(long)) },
-		"a MachineClass":   func(r *rig) error { r.class.Name = long; r.list(); return nil },
-		"a MachineClass's unknown cluster": func(r *rig) error {
-			r.class.Name = long
-			r.setSpec(func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: ""} })
-			r.list()
-			return nil
-		},
-		"a MachineClass without a cluster": func(r *rig) error {
-			r.class.Name = long
-			r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
-			r.list()
-			return nil
-		},
+		}, ""},
+		"a Machine's name":                 {func(r *rig) error { return r.remove(machine(long)) }, ""},
+		"a MachineClass":                   {listed(long, "userData", ""), ""},
+		"a MachineClass's unknown cluster": {listed(long, "labels", map[string]any{clusterLabel: ""}), ""},
+		"a MachineClass without a cluster": {listed(long, "labels", nil), ""},
+		"an unknown field":                 {listed("class-a", "colour", "blue"), "colour"},
+		"a long unknown field":             {listed("class-a", long, 1), "fields that are not understood"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			log := logOf(t, func() {
-				if err := call(r); err != nil && len(err.Error()) > 1024 {
+				if err := row.call(r); err != nil && len(err.Error()) > 1024 {
 					t.Errorf("the error has %d bytes", len(err.Error()))
 				}
 			})
@@ -207,6 +183,9 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 				if len(line) > 1024 {
 					t.Errorf("a line has %d bytes: %.200s", len(line), line)
 				}
+			}
+			if row.once != "" && (strings.Count(log, row.once) != 1 || !strings.Contains(log, `machineClass="class-a"`)) {
+				t.Errorf("want %q once, and the class, in:\n%.2000s", row.once, log)
 			}
 		})
 	}

@@ -245,6 +245,9 @@ func TestHowReadersAreServed(t *testing.T) {
 			s.singleErr = func(int) error { return map[bool]error{true: errBroken}[time.Since(s.start) > minute] }
 		}, append(every(10*time.Second, 6, wave{due: soon, ids: five}),
 			wave{at: 2 * minute, ids: []int{1}}), 7, 16}, // a failed single read finds lists that work
+		"neither a single read nor a list shows it": {func(s *shelf) {
+			s.unlisted, s.singleErr = func(id int) bool { return id == 1 }, broken
+		}, []wave{{due: soon, ids: []int{1}, leave: time.Minute, err: errBroken}}, 1, 1},
 		"the error of a single read is none of lists": {func(s *shelf) {
 			s.unlisted, s.singleErr = func(id int) bool { return id == 1 }, broken
 		}, []wave{{due: soon, ids: []int{1}, err: errBroken, within: minute}, {due: soon, ids: []int{2, 3, 4, 10, 11}},

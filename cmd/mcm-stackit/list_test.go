@@ -188,7 +188,7 @@ func TestLoginPlugin(t *testing.T) {
 	folder := t.TempDir()
 	plugin, config := filepath.Join(folder, "plugin"), filepath.Join(folder, "config")
 	const apiVersion = `"apiVersion": "client.authentication.k8s.io/v1"`
-	const script = "#!/bin/sh\nsleep 3\n" +
+	const script = "#!/bin/sh\nsleep 6\n" +
 		`echo '{` + apiVersion + `, "kind": "ExecCredential", "status": {"token": "of-the-plugin"}}'` + "\n"
 	kubeconfig := `{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 		"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}],
@@ -198,7 +198,7 @@ func TestLoginPlugin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := invocation{args: []string{"list", "--kubeconfig", config, "--request-timeout", "2s"}, env: append(env, "PATH="+os.Getenv("PATH"))}.run(t)
+	got := invocation{args: []string{"list", "--kubeconfig", config, "--request-timeout", "5s"}, env: append(env, "PATH="+os.Getenv("PATH"))}.run(t)
 	if strings.Count(got.stderr, "the login plugin "+plugin+" runs\n") != 1 || asked.Load() < 3 || strings.Contains(got.stdout, "Machines unknown") {
 		t.Errorf("got %+v, asked %d times", got, asked.Load())
 	}

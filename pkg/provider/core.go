@@ -66,18 +66,17 @@ func (p *Provider) getMachineStatus(
 	if err != nil {
 		return nil, err
 	}
-	isDeleted := request.Machine.DeletionTimestamp != nil
 	id := c.serverID
 	if id == "" {
 		id, err = c.readyByLedger(ctx)
 	} else {
-		err = c.namedByRequest(ctx, isDeleted)
+		err = c.namedByRequest(ctx, c.isDeleted)
 	}
 	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
 		return nil, newError(ReasonNoServer, "no running server of machine %s is known", c.machine)
-	case isDeleted && (err == nil || isNotOurs(err)):
+	case c.isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer
 	case err != nil:
 		return nil, err
@@ -107,7 +106,7 @@ func (p *Provider) deleteMachine(
 	}
 	machine := request.Machine
 	switch {
-	case machine.DeletionTimestamp != nil:
+	case c.isDeleted:
 		if err = c.deleteAll(ctx); err == nil {
 			c.ledger.Forget(c.key)
 		}

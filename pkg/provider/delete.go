@@ -43,6 +43,9 @@ func (c *call) deleteAll(ctx context.Context) error {
 		if err := c.deleteFound(ctx, found.servers, named); err != nil {
 			return err
 		}
+		if c.isReplaced() { // what is left of its name is the younger Machine's to find
+			return nil
+		}
 		if search.conclusive(found) {
 			break
 		}
@@ -238,6 +241,9 @@ func awaitAllGone(ctx context.Context, deletions []*poll) []error {
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
 // is answered 404 was not accepted, and is no proof: it is owed from then on.
 func (p *poll) sendDelete(ctx context.Context) error {
+	if p.isYoungers(p.id) { // since it was seen; the next read tells
+		return nil
+	}
 	unjoined := p.explainUnjoined(ctx)
 	err := p.client.DeleteServer(ctx, p.id)
 	notFound := isServerNotFound(err)

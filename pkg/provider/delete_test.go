@@ -329,3 +329,29 @@ func TestAnOrphanThatHangsHoldsUpTheRunForSeconds(t *testing.T) {
 		wantWithin(t, began, 6*time.Second)
 	})
 }
+
+// The manager may go on with the deletion of a Machine whose finalizer another leader has removed, when one of its
+// name was made: that one's server runs on, and the process remembers it.
+func TestADeletionLeavesTheServerOfAYoungerMachineOfItsName(t *testing.T) {
+	for name, hasID := range map[string]bool{"it has a ProviderID": true, "it has none": false} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(3*time.Second))
+			older := machine("m1")
+			older.UID = "older"
+			if id := r.mustCreate(older).ProviderID; hasID {
+				older.Spec.ProviderID = id
+			}
+			r.removeServer(r.onlyServer().ID)
+			younger := machine("m1")
+			younger.UID = "younger"
+			providerID := r.mustCreateAsManager(younger).ProviderID
+			r.mustRemove(older)
+			if left := r.onlyServer(); left.Status != iaasmock.StatusActive || providerIDOf(left.ID) != providerID {
+				t.Errorf("server %s is %s, want that of the younger Machine, %s, running", left.ID, left.Status, providerID)
+			}
+			if r.mustCreate(younger).ProviderID != providerID { // as from a cache that lags
+				t.Error("the younger Machine has a second server")
+			}
+		})
+	}
+}

@@ -74,6 +74,8 @@ type call struct {
 	noPredecessorBefore time.Time
 	// expires is when the Machine is older than its creation timeout; the zero time if it never is.
 	expires time.Time
+	// isDeleted says that the Machine has a deletionTimestamp.
+	isDeleted bool
 	// neverJoined says that the Machine is deleted because it never had a Node.
 	neverJoined bool
 }
@@ -133,7 +135,8 @@ func (p *Provider) newCall(
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
-		c.key.Namespace, c.key.UID = machine.Namespace, string(machine.UID)
+		c.key.Namespace, c.key.UID, c.key.Created = machine.Namespace, string(machine.UID), machine.CreationTimestamp.Time
+		c.isDeleted = machine.DeletionTimestamp != nil
 		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)
 		if !p.withoutTarget {
 			c.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)

@@ -52,6 +52,8 @@ type Key struct {
 	Endpoint, Namespace, Machine string
 	// UID is the Machine's; "" if the request has none.
 	UID string
+	// Created is the Machine's creationTimestamp; the zero time if the request has none.
+	Created time.Time
 	Place
 }
 
@@ -95,11 +97,15 @@ type Entry struct {
 	Elsewhere *Place
 	// OfAnother says that another Machine of the name had this entry, by its UID.
 	OfAnother bool
+	// OfYounger says that this other Machine is younger than the request's, which is gone or going.
+	OfYounger bool
 
 	settle time.Duration
 	place  Place
-	// uid is that of the Machine that the last POST was for, or whose server was adopted.
-	uid string
+	// uid is that of the Machine that the last POST was for, or whose server was adopted; created is its
+	// creationTimestamp.
+	uid     string
+	created time.Time
 	// claims counts the POSTs, posting says that one is under way.
 	claims  int
 	posting bool
@@ -155,9 +161,9 @@ func (l *Ledger) Get(key Key) Entry {
 	}
 	found.used = l.clock.Now()
 	entry := *found
-	entry.OfAnother = found.isOfAnother(key)
+	entry.OfAnother, entry.OfYounger = found.isOfAnother(key), found.isOfYounger(key)
 	if found.place != key.Place {
-		entry = Entry{settle: l.settle, claims: found.claims, OfAnother: entry.OfAnother}
+		entry = Entry{settle: l.settle, claims: found.claims, OfAnother: entry.OfAnother, OfYounger: entry.OfYounger}
 		if found.holds(key) {
 			place := found.place
 			entry.Elsewhere = &place
@@ -174,6 +180,11 @@ func (l *Ledger) Get(key Key) Entry {
 // isOfAnother says that a Machine with another UID has the entry. A request without a UID counts
 // as the entry's own.
 func (e *Entry) isOfAnother(key Key) bool { return e.uid != "" && key.UID != "" && e.uid != key.UID }
+
+// isOfYounger says that a younger Machine of the name has the entry.
+func (e *Entry) isOfYounger(key Key) bool {
+	return e.isOfAnother(key) && !key.Created.IsZero() && key.Created.Before(e.created)
+}
 
 // holds says that the entry keeps its place: the machine may have a server there.
 func (e *Entry) holds(key Key) bool {
@@ -197,7 +208,7 @@ func (l *Ledger) Claim(key Key, seen Entry) bool {
 	l.take(key, func(e *Entry) {
 		claimed = !e.posting && e.claims == seen.claims && e.ServerID == seen.ServerID
 		if claimed {
-			e.posting, e.uid = true, key.UID
+			e.posting, e.uid, e.created = true, key.UID, key.Created
 			e.claims++
 		}
 	})
@@ -240,7 +251,7 @@ func (l *Ledger) OutcomeUnknown(key Key) {
 func (l *Ledger) Adopt(key Key, serverID string) {
 	l.take(key, func(e *Entry) {
 		e.setServer(serverID)
-		e.Unread, e.Fault, e.uid = false, nil, key.UID
+		e.Unread, e.Fault, e.uid, e.created = false, nil, key.UID, key.Created
 	})
 }
 
@@ -305,11 +316,13 @@ func (l *Ledger) SawAllowed(key Key, serverID, fingerprint string) {
 	})
 }
 
-// Forget ends the entry: the machine was deleted.
+// Forget ends the entry: the machine was deleted. That of a younger Machine of the name stays.
 func (l *Ledger) Forget(key Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.entries, key.entry())
+	if e, ok := l.entries[key.entry()]; ok && !e.isOfYounger(key) {
+		delete(l.entries, key.entry())
+	}
 }
 
 // change changes the machine's entry, unless that is about another place.

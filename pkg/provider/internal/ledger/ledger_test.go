@@ -16,7 +16,7 @@ import (
 
 const settle = 30 * time.Second
 
-var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", UID: "u1", Place: ledger.Place{ProjectID: "p", Region: "eu01"}}
+var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", UID: "u1", Created: time.Unix(1767787200, 0), Place: ledger.Place{ProjectID: "p", Region: "eu01"}}
 
 func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 
@@ -158,15 +158,19 @@ func TestClaim(t *testing.T) {
 // What an entry knows of the machine's server: it goes with the server.
 func TestWhatAnEntryKnows(t *testing.T) {
 	type known struct {
-		server           string
-		unread           bool
-		addresses        int
-		allowed          string
-		fault, ofAnother bool
+		server    string
+		unread    bool
+		addresses int
+		allowed   string
+		fault     bool
+		ofAnother bool
+		ofYounger bool
 	}
-	other := key
-	other.UID = "u2"
+	other, younger := key, key
+	other.UID, younger.UID, younger.Created = "u2", "u3", key.Created.Add(time.Second)
 	adoptedByOther := func(l *ledger.Ledger) { l.Adopt(other, "s2") }
+	adoptedByYounger := func(l *ledger.Ledger) { l.Adopt(younger, "s3") }
+	claimedByYounger := func(l *ledger.Ledger) { l.Claim(younger, l.Get(younger)) }
 	s1 := known{server: "s1"}
 	all := known{server: "s1", addresses: 1, allowed: "100.64.0.0/12"}
 	for name, row := range map[string]struct {
@@ -187,6 +191,9 @@ func TestWhatAnEntryKnows(t *testing.T) {
 		"one failed, one is used": {steps{accepted("s1"), failed("s1"), adopted("s1")}, key, s1},
 		"another Machine asks":    {steps{adopted("s1")}, other, known{server: "s1", ofAnother: true}},
 		"another has its own":     {steps{adopted("s1"), adoptedByOther}, other, known{server: "s2"}},
+		"a younger asks":          {steps{adopted("s1")}, younger, known{server: "s1", ofAnother: true}},
+		"a younger has its own":   {steps{adoptedByYounger, forgotten}, key, known{server: "s3", ofAnother: true, ofYounger: true}},
+		"a younger asks for one":  {steps{claimedByYounger}, key, known{ofAnother: true, ofYounger: true}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			l := newLedger()
@@ -194,7 +201,7 @@ func TestWhatAnEntryKnows(t *testing.T) {
 			e := l.Get(row.of)
 			e.ServerID = "another" // it is a copy
 			e = l.Get(row.of)
-			got := known{e.ServerID, e.Unread, len(e.Addresses), e.Allowed, e.Fault != nil, e.OfAnother}
+			got := known{e.ServerID, e.Unread, len(e.Addresses), e.Allowed, e.Fault != nil, e.OfAnother, e.OfYounger}
 			if got != row.want {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}

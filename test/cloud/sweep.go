@@ -245,11 +245,13 @@ func (s *sweep) delete(ctx context.Context) (found []api.Thing, err error) {
 	for {
 		began := time.Now()
 		err := s.look(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.tellOnce("not all could be read: %v", err)
-		}
 		s.remove(ctx, api.KindServer)
-		if len(s.present(api.KindServer)) == 0 {
+		switch {
+		case err != nil: // who holds a part may not be known
+			if ctx.Err() == nil {
+				s.tellOnce("not all could be read: %v", err)
+			}
+		case len(s.present(api.KindServer)) == 0:
 			s.remove(ctx, api.KindNIC, api.KindVolume)
 		}
 		switch {
@@ -311,6 +313,8 @@ func (s *sweep) remove(ctx context.Context, kinds ...string) {
 		case t.hidden && answer.Absent(false):
 			t.absent++ // What may not be read shows by this alone.
 		case !answer.Absent(false):
+			// An earlier DELETE of a network whose answer was lost was not carried out: NICs are looked at again.
+			t.Deleting = t.Deleting && t.Kind != api.KindNetwork
 			s.tellOnce("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
 		}
 	}

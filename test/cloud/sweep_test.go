@@ -107,6 +107,13 @@ func TestSweep(t *testing.T) {
 			p.note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
 			p.makeServer(p.t, "database", map[string]any{"networking": map[string]any{"nicIds": []any{nic}}})
 		}, "", "", "NIC network"},
+		"a NIC of the run's on somebody's server, once lists fail": {func(p *sweptProject) {
+			nic := p.makeNIC(api.Name(oldRun, "nic"))
+			p.note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
+			p.makeServer(p.t, "database", map[string]any{"networking": map[string]any{"nicIds": []any{nic}}})
+			p.Inject(iaasmock.Fault{Operation: "ListNics", Status: 503, Count: 1})
+			p.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Count: 1})
+		}, "", "", "NIC network"},
 		"what cannot be deleted": {func(p *sweptProject) {
 			p.server()
 			p.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: 409})

@@ -273,7 +273,7 @@ var (
 	// limitOfServer is a limit of one server: another pool or a larger quota would not help.
 	limitOfServer = regexp.MustCompile(`(?is)disk devices.*exceed|exceed.*disk devices|` +
 		`metadata.*exceed|exceed.*metadata|address pairs?.*exceed|exceed.*address pairs?`)
-	quotaOfCalls = regexp.MustCompile(`(?i)\brate\b|requests|requestlimit`)
+	quotaOfCalls = regexp.MustCompile(`(?i)\brate\b|rate ?limit|requests|request ?limit|throttl`)
 	// noHost has Nova's texts: scheduler and conductor ("No valid host was found", "Exhausted all
 	// hosts available for retrying build failures"), placement and the claims of a host
 	// ("Insufficient compute resources: …").

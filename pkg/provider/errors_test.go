@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,8 @@ func TestClassify(t *testing.T) {
 		{ReasonTooManyRequests, api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonTooManyRequests, api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonTooManyRequests, api(callCreateServer, 429, "RequestLimitExceeded"), codes.Unavailable, "Too many requests"},
+		{ReasonTooManyRequests, api(callCreateServer, 429, "ApiRateLimitExceeded"), codes.Unavailable, "Too many requests"},
+		{ReasonTooManyRequests, api(callCreateServer, 429, "ThrottlingLimitExceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonQuotaExceeded, api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonCredentialsRefused, &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
 		{ReasonCredentialsRefused, sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
@@ -151,6 +154,14 @@ func checkClass(t *testing.T, code codes.Code, text string) {
 
 // A reason is nothing that Gardener or the manager searches texts for.
 func TestReasons(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`\tReason\w+ +Reason = "`).FindAll(source, -1)
+	if len(declared) != len(Reasons()) {
+		t.Errorf("%d reasons are declared, and %d have a code", len(declared), len(Reasons()))
+	}
 	for _, reason := range Reasons() {
 		for name, class := range gardeners {
 			if class.pattern.MatchString(string(reason)) && class.code != reason.Code() {

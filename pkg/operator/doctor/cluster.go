@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ type workload struct {
 	container  *corev1.Container
 }
 
-// flag is the value of a flag, as --name=value or in an argument of its own; "" if it is not set.
+// flag is the value of a flag that is no boolean, as --name=value or in an argument of its own; "" if it is not set.
 func (w *workload) flag(name string) string {
 	value, arguments := "", slices.Concat(w.container.Command, w.container.Args)
 	for i, argument := range arguments {
@@ -151,7 +152,19 @@ func (w *workload) flag(name string) string {
 }
 
 // elects says whether its Pods elect a leader, which is the default (v0.62.1 leaderelectionconfig/config.go:45).
-func (w *workload) elects() bool { return w.flag("leader-elect") != "false" }
+// A boolean's value is in no argument of its own.
+func (w *workload) elects() bool {
+	elects := true
+	for _, argument := range slices.Concat(w.container.Command, w.container.Args) {
+		if value, ok := strings.CutPrefix(argument, "--leader-elect="); ok {
+			parsed, err := strconv.ParseBool(value)
+			elects = parsed || err != nil
+		} else if argument == "--leader-elect" {
+			elects = true
+		}
+	}
+	return elects
+}
 
 // checkDeployments looks at the manager and the sidecar, their versions and their flags.
 func (d *Doctor) checkDeployments(ctx context.Context) {

@@ -190,7 +190,7 @@ func TestCluster(t *testing.T) {
 			func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) },
 			1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
 		"leases nobody needs": {func(c *clinic) {
-			c.manager.Args, c.sidecar.Command = []string{leaderElectOff}, []string{"/sidecar", leaderElectOff}
+			c.manager.Args, c.sidecar.Command = []string{leaderElectOff}, []string{"/sidecar", "--leader-elect=0"}
 			c.leases[managerName].Spec.HolderIdentity = nil
 			c.remove(c.leases[sidecarName])
 		}, 0, []string{"FINE lease machine-controller-manager: not used: --leader-elect=false",

@@ -265,6 +265,8 @@ func (s *observation) miss(what, cause string) {
 func (s *observation) missInCluster(what string, err error) {
 	var request *url.Error
 	switch {
+	case err == nil:
+		s.miss(what, "no cluster with Machines was asked")
 	case errors.Is(err, context.DeadlineExceeded):
 		s.miss(what, fmt.Sprintf("the cluster with the Machines does not answer within %s (--request-timeout)", s.ReadTimeout))
 	case errors.As(err, &request):

@@ -128,7 +128,7 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 }
 
 // While many machines wait, one list a second serves them all.
-func TestReadsDoNotGrowWithTheMachines(t *testing.T) {
+func TestOneListASecondServesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFleet(t, 50, 50, iaasmock.WithBootDuration(45*time.Second), iaasmock.WithBootSpread(0))
 		c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })

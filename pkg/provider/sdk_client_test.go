@@ -73,6 +73,9 @@ func TestUserDataStaysOutOfErrors(t *testing.T) {
 			err := row.call(r, machine("m1"))
 			wantCode(t, err, row.want)
 			wantSaid(t, err.Error(), "cannot read (userData)")
+			if strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "abc123.") {
+				t.Errorf("%q shows userData", err)
+			}
 		})
 	}
 }

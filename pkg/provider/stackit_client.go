@@ -58,7 +58,7 @@ type Server struct {
 	ID     string
 	Name   string
 	Status string
-	// ErrorMessage is the API's own. Codes are decided on it; texts show what reason makes of it.
+	// ErrorMessage is the API's own. Codes are decided on it; the driver's texts show what reason makes of it.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.

@@ -16,7 +16,8 @@ import (
 
 const settle = 30 * time.Second
 
-var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", UID: "u1", Created: time.Unix(1767787200, 0), Place: ledger.Place{ProjectID: "p", Region: "eu01"}}
+var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", UID: "u1",
+	Created: time.Unix(1767787200, 0), Place: ledger.Place{ProjectID: "p", Region: "eu01"}}
 
 func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 

@@ -280,7 +280,7 @@ simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
 
 SOAKTIME ?= 0
 .PHONY: soak
-soak: ## Simulate new seeds for SOAKTIME (0: until stopped).
+soak: ## Simulate new seeds for SOAKTIME (0: until stopped, a day at most).
 	$(GO) test ./test/simulation -run 'TestPlan$$' -rapid.checks 1000000000 -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants

@@ -194,12 +194,15 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# The unit tests keep two cores busy; beside them, what waits for one control plane. What comes after that
-# mostly waits, too, but for many of them: two run at a time, the longest first.
+# The unit tests keep two cores busy; beside them, what waits for one control plane. Then the specs, which
+# take longest, and beside them all the rest, one after the other.
 .PHONY: test
 test: localenv race-note ## All tests: -unit, -integration, -e2e, -cloud-mock, -localenv, -programs, -image, -monitoring.
 	@$(MAKE) -j3 test-short test-full test-integration test-localenv
-	@$(MAKE) -j2 test-e2e test-cloud-mock test-programs test-image test-monitoring
+	@$(MAKE) -j2 test-e2e test-beside-e2e
+.PHONY: test-beside-e2e
+test-beside-e2e:
+	@$(MAKE) -j1 test-cloud-mock test-programs test-image test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full

@@ -349,7 +349,7 @@ check-tests:
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
 .PHONY: ci
-ci: ## What must pass for every commit, in a fresh clone: .ci/run, 25 minutes.
+ci: ## What must pass for every commit, in a fresh clone: .ci/run, 26 minutes.
 	bash .ci/run
 
 .PHONY: verify

@@ -241,7 +241,7 @@ func awaitAllGone(ctx context.Context, deletions []*poll) []error {
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
 // is answered 404 was not accepted, and is no proof: it is owed from then on.
 func (p *poll) sendDelete(ctx context.Context) error {
-	if p.isYoungers(p.id) { // since it was seen; the next read tells
+	if p.isOfYounger(p.id) { // since it was seen; the next read tells
 		return nil
 	}
 	unjoined := p.explainUnjoined(ctx)

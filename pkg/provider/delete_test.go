@@ -345,7 +345,11 @@ func TestADeletionLeavesTheServerOfAYoungerMachineOfItsName(t *testing.T) {
 			younger := machine("m1")
 			younger.UID = "younger"
 			providerID := r.mustCreateAsManager(younger).ProviderID
+			began := time.Now()
 			r.mustRemove(older)
+			if !hasID {
+				wantWithin(t, began, 2*time.Second) // it looks for no server of its name any more
+			}
 			if left := r.onlyServer(); left.Status != iaasmock.StatusActive || providerIDOf(left.ID) != providerID {
 				t.Errorf("server %s is %s, want that of the younger Machine, %s, running", left.ID, left.Status, providerID)
 			}

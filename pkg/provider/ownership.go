@@ -187,17 +187,17 @@ func FoundByName(machine, class string, labels map[string]string, server *Server
 // admits says whether a server that a look-up shows may be used: it is the machine's, and was
 // not proved gone.
 func (c *call) admits(server *Server) bool {
-	return c.checkOwned(server, false) == nil && !c.ledger.Gone(c.key, server.ID) && !c.isYoungers(server.ID)
+	return c.checkOwned(server, false) == nil && !c.ledger.Gone(c.key, server.ID) && !c.isOfYounger(server.ID)
 }
 
-// isReplaced says that the Machine is being deleted, and that this process has made or adopted a server for a
-// younger one of its name. Deletions may still be under way then: the manager's workers, and a leader that
+// isReplaced says that the Machine is being deleted, and that this process has asked for or adopted a server
+// for a younger one of its name. Deletions may still be under way then: the manager's workers, and a leader that
 // stood still, go on with the older one after its finalizer is gone.
 func (c *call) isReplaced() bool { return c.isDeleted && c.ledger.Get(c.key).OfYounger }
 
-// isYoungers says that the server may be the younger Machine's, as all are that the older one's ProviderID does
+// isOfYounger says that the server may be the younger Machine's, as all are that the older one's ProviderID does
 // not name.
-func (c *call) isYoungers(serverID string) bool {
+func (c *call) isOfYounger(serverID string) bool {
 	return c.isReplaced() && (serverID != c.serverID || serverID == c.ledger.Get(c.key).ServerID)
 }
 
@@ -212,7 +212,7 @@ func (c *call) enter(server *Server, byID bool) error {
 	err := c.checkOwned(server, byID)
 	entry := c.ledger.Get(c.key)
 	switch {
-	case c.isYoungers(server.ID):
+	case c.isOfYounger(server.ID):
 		return errUnusable
 	case entry.ServerID != server.ID || !entry.Unread:
 		return err

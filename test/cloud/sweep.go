@@ -45,6 +45,8 @@ type thing struct {
 	// asked is when the last DELETE was sent; removed says that one was accepted, or may have been.
 	asked   time.Time
 	removed bool
+	// refused says that the last DELETE was.
+	refused bool
 }
 
 // gone reports whether two answers in a row did not show the resource: one proves nothing.
@@ -270,8 +272,9 @@ func (s *sweep) delete(ctx context.Context) (found []api.Thing, err error) {
 	}
 }
 
-// isToGo reports whether the networks wait for a resource in them.
-func (s *sweep) isToGo(t *thing) bool { return !t.hidden && !s.isHeld(t) }
+// isToGo reports whether the networks wait for a resource in them: for what may not be read, until two DELETEs
+// say that it is gone, or one is refused.
+func (s *sweep) isToGo(t *thing) bool { return !s.isHeld(t) && (!t.hidden || !t.refused) }
 
 // removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
 func (s *sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
@@ -304,6 +307,7 @@ func (s *sweep) remove(ctx context.Context, kinds ...string) {
 		t.asked = time.Now()
 		s.tellOnce("deletes %s", t)
 		answer, err := s.api.Do(ctx, http.MethodDelete, t.Path(), nil)
+		t.refused = false
 		switch {
 		case answer.Succeeded():
 			t.Deleting, t.removed = true, true
@@ -313,6 +317,7 @@ func (s *sweep) remove(ctx context.Context, kinds ...string) {
 		case t.hidden && answer.Absent(false):
 			t.absent++ // What may not be read shows by this alone.
 		case !answer.Absent(false):
+			t.refused = true
 			// An earlier DELETE of a network whose answer was lost was not carried out: NICs are looked at again.
 			t.Deleting = t.Deleting && t.Kind != api.KindNetwork
 			s.tellOnce("DELETE of %s answered %d %s", t, answer.Status, answer.Text())

@@ -121,7 +121,7 @@ func TestSweep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := &options{out: io.Discard, settle: 100 * time.Millisecond, poll: 5 * time.Millisecond}
+			o := &options{out: io.Discard, settle: 50 * time.Millisecond, poll: 5 * time.Millisecond}
 			p := &sweptProject{t: t, project: newProject(t, mockOptions(0, iaasmock.WithDeleteDuration(50*time.Millisecond)))}
 			p.sweep = o.newSweep(p.client, oldRun)
 			p.makeServer(t, oldServer, nil)

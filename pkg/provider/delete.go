@@ -241,10 +241,10 @@ func awaitAllGone(ctx context.Context, deletions []*poll) []error {
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
 // is answered 404 was not accepted, and is no proof: it is owed from then on.
 func (p *poll) sendDelete(ctx context.Context) error {
+	unjoined := p.explainUnjoined(ctx)
 	if p.isOfYounger(p.id) { // since it was seen; the next read tells
 		return nil
 	}
-	unjoined := p.explainUnjoined(ctx)
 	err := p.client.DeleteServer(ctx, p.id)
 	notFound := isServerNotFound(err)
 	p.absence.deleteSent(err == nil, notFound, p.last.Status, p.clock.Now())

@@ -6,6 +6,7 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,4 +359,24 @@ func TestADeletionLeavesTheServerOfAYoungerMachineOfItsName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A younger Machine takes the server while the older one's deletion reads its console log.
+func TestADeletionAsksForNoServerThatAYoungerMachineHasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		older := r.neverJoined("m1", "")
+		older.UID = "older"
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServerLog", Delay: 4 * time.Second})
+		younger := machine("m1")
+		younger.UID = "younger"
+		var all sync.WaitGroup
+		all.Go(func() { r.mustDelete(older) })
+		<-time.After(3 * time.Second) // within the read
+		r.mustCreate(younger)
+		all.Wait()
+		if left := r.onlyServer(); left.Status != iaasmock.StatusActive || providerIDOf(left.ID) != older.Spec.ProviderID {
+			t.Errorf("server %s is %s, want %s running", left.ID, left.Status, older.Spec.ProviderID)
+		}
+	})
 }

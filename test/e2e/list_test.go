@@ -96,7 +96,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 		})
 		list(ctx, says(0, MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
 			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `), ContainSubstring(": 3 Machines, 2 were ready, "),
-			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet makes another one\n")))
+			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet, if it has one, makes another\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))
 		Expect(c.Delete(ctx, lost)).To(Succeed())
 

@@ -38,7 +38,7 @@ const (
 // Remedies of notes that come from no call of the driver.
 const (
 	remedyLostClass = "create the class again: the manager and the driver cannot work without it"
-	remedyNoServer  = "delete the Machine: its MachineSet makes another one"
+	remedyNoServer  = "delete the Machine: its MachineSet, if it has one, makes another"
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +

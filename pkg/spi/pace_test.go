@@ -201,6 +201,7 @@ func TestAPauseEndsNoLongerOne(t *testing.T) {
 		api.post(t.Context())
 		both := api.since(0)
 		both[1].answer <- retryIn20s
+		synctest.Wait()
 		both[0].answer <- http.StatusServiceUnavailable
 		asked := time.Since(api.began)
 		api.post(t.Context())

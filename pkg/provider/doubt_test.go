@@ -86,6 +86,18 @@ func TestAnEmptyMomentEndsNoCreation(t *testing.T) {
 	}
 }
 
+// A POST's answer is lost, lists show nothing for 40 s, and fail meanwhile: what they showed before counts no more.
+func TestListsThatFailAndLieProveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Duration: 9 * time.Second, Status: 503})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 40 * time.Second, EmptyList: true})
+		r.mustCreateAsManager(machine("m1"))
+		r.onlyServer()
+	})
+}
+
 // A selector that shows nothing is not believed for a Machine that may have a server: the
 // whole project is looked at.
 func TestABrokenSelectorProvesNothing(t *testing.T) {

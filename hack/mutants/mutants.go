@@ -83,6 +83,7 @@ var mutants = []mutant{
 	{"a late 401 drops no newer token", []edit{{"pkg/spi/auth.go", "if t.token == refused {", "if t.token != \"\" || refused == \"\" {"}}},
 	{"the writes of all sessions wait behind one of them", []edit{{"pkg/spi/spi.go", "writers: s.writers}", "writers: make(chan struct{}, 1)}"}}},
 	{"a deletion leaves the server of a younger Machine of its name", []edit{{ownership, "return c.isDeleted && c.ledger", "return c.machine == \"\" && c.ledger"}}},
+	{"a DELETE spares what a younger Machine has just taken", []edit{{deletion, "if p.isOfYounger(p.id) {", "if p.machine == \"\" {"}}},
 	{"the end of a deletion leaves a younger Machine's entry", []edit{{ledger, "ok && !e.isOfYounger(key) {", "ok && e != nil {"}}},
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/errors.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
 	{"no error repeats userData", []edit{{request, "if repeated < minRepeated {", "if repeated < 1<<20 {"}}},

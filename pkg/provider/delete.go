@@ -239,10 +239,11 @@ func awaitAllGone(ctx context.Context, deletions []*poll) []error {
 }
 
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
-// is answered 404 was not accepted, and is no proof: it is owed from then on.
+// is answered 404 was not accepted, and is no proof: it is owed from then on. None is sent, which is no
+// error, if the server has become a younger Machine's meanwhile.
 func (p *poll) sendDelete(ctx context.Context) error {
 	unjoined := p.explainUnjoined(ctx)
-	if p.isOfYounger(p.id) { // since it was seen; the next read tells
+	if p.isOfYounger(p.id) { // the next read tells
 		return nil
 	}
 	err := p.client.DeleteServer(ctx, p.id)

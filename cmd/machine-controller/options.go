@@ -50,8 +50,8 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
 		"API calls to STACKIT's IaaS API that may be sent at once after a quiet period.")
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"Comma-separated hosts that a service-account key may name in credentials.tokenEndpoint. "+
-			"A * stands for one label of a host name.")
+		"Comma-separated hosts that a service-account key may name in credentials.tokenEndpoint "+
+			"beside those below stackit.cloud. A * stands for one label of a host name.")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"Comma-separated folders in which a Secret may name the file of a workload identity's token.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,

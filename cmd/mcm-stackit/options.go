@@ -88,7 +88,7 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret ($"+envKeyPath+")")
 	// By the sidecar's names and defaults: what it refuses is refused here.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"hosts that a service-account key may name in credentials.tokenEndpoint, as the sidecar has them")
+		"hosts that a service-account key may name in credentials.tokenEndpoint beside those below stackit.cloud, as the sidecar has them")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"folders in which a Secret may name the file of a workload identity's token, as the sidecar has them")
 	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace, "context": o.completeContext} {
@@ -171,7 +171,7 @@ func (o *options) checkNames() error {
 	case o.region != "" && len(validation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
 	case spi.CheckTokenHosts(o.tokenHosts) != nil:
-		return wrongUsage("--%s must be hosts in lower case, with commas between them, such as %s", spi.FlagTokenHosts, spi.DefaultTokenHosts)
+		return wrongUsage("--%s must be hosts in lower case, with commas between them, such as token.example or *.token.example", spi.FlagTokenHosts)
 	case spi.CheckIdentityDirs(o.identityDirs) != nil:
 		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
 	}

@@ -17,22 +17,18 @@ import (
 const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 
 // defaultTokenURL is where access tokens are asked for, unless the key or the environment
-// says something else.
-const defaultTokenURL = "https://service-account.api.stackit.cloud" + tokenPath
+// says something else. Keys of before 2026 name it, or none.
+const defaultTokenURL = "https://service-account.api.stackit.cloud/token"
 
 // defaultIdentityURL is where the tokens of workload identities are exchanged for access
 // tokens, unless the environment says something else.
 const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
-// tokenPath is the only one that a key's token endpoint may have.
-const tokenPath = "/token"
-
 // FlagTokenHosts is the sidecar's flag for Config.TokenHosts: errors name it.
 const FlagTokenHosts = "stackit-token-hosts"
 
-// DefaultTokenHosts are the hosts of STACKIT's token endpoints, of all its landscapes.
-// Customers' applications have names below stackit.cloud, too.
-const DefaultTokenHosts = "service-account.api.stackit.cloud,service-account.api.*.stackit.cloud"
+// DefaultTokenHosts is the default of Config.TokenHosts: none beside those below stackit.cloud.
+const DefaultTokenHosts = ""
 
 // Environment variables that ConfigFromEnvironment reads.
 const (
@@ -52,11 +48,11 @@ const (
 type Config struct {
 	// Endpoint is the base URL of the IaaS API; "" means DefaultEndpoint.
 	Endpoint string
-	// TokenURL is the URL of the token endpoint; "" means the one that the key names, if
-	// TokenHosts has its host, and STACKIT's default if it names none.
+	// TokenURL is the URL of the token endpoint; "" means the one that the key names, if its
+	// host is below stackit.cloud or one of TokenHosts, and STACKIT's default if it names none.
 	TokenURL string
-	// TokenHosts are the hosts that a key may name as its token endpoint, with commas between
-	// them; "" means DefaultTokenHosts. A "*" stands for one label of a name.
+	// TokenHosts are hosts that a key may name in its token endpoint beside those below
+	// stackit.cloud, with commas between them. A "*" stands for one label of a name.
 	TokenHosts string
 	// IdentityURL is the URL where the tokens of workload identities are exchanged for access
 	// tokens; "" means STACKIT's.
@@ -131,8 +127,11 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
 }
 
-// tokenEndpoint returns where the signed assertion is sent. The key is written by the
-// tenant, who must not choose what the sidecar connects to, nor spell one host in many ways.
+// tokenEndpoint returns the URL to which the signed assertion is sent: TokenURL, else the key's
+// own. STACKIT's keys name accounts.stackit.cloud/oauth/v2/token since 2026, others
+// service-account.api.stackit.cloud/token, and other landscapes have hosts and paths of their own. A
+// list of exact ones refused the keys of 2026, so every host below stackit.cloud counts. Customers'
+// applications are among these: an assertion that its own key signed gains a tenant nothing there.
 func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if c.TokenURL != "" {
 		return c.TokenURL, nil
@@ -140,33 +139,45 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if fromKey == "" {
 		return defaultTokenURL, nil
 	}
-	hosts := cmp.Or(c.TokenHosts, DefaultTokenHosts)
-	// The text itself is compared: two parsers of URLs may find two hosts in it.
-	pattern := strings.NewReplacer(",", "|", `\*`, hostLabel).Replace(regexp.QuoteMeta(hosts))
-	endpoint := regexp.MustCompile("^https://(" + pattern + ")(:443)?" + tokenPath + "$").FindStringSubmatch(fromKey)
-	if endpoint == nil {
+	endpoint, err := url.Parse(fromKey) // as net/http does, which sends the request
+	if err != nil || endpoint.Scheme != "https" || endpoint.User != nil || strings.ContainsAny(fromKey, "?#") ||
+		!c.isTokenHost(strings.TrimSuffix(endpoint.Host, ":443")) {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; "+
-				"set the variable %s or the flag --%s of the sidecar if it is right",
-			tokenPath, strings.ReplaceAll(hosts, ",", " or "), EnvTokenURL, FlagTokenHosts)}
+			"the service-account key's credentials.tokenEndpoint must be https://<host>/<path>, on port 443, without user, "+
+				"query and fragment, the host in lower case and below stackit.cloud; if it is right, set the sidecar's "+
+				"variable %s, or add the host to its flag --%s", EnvTokenURL, FlagTokenHosts)}
 	}
-	return "https://" + endpoint[1] + tokenPath, nil
+	endpoint.Host = strings.TrimSuffix(endpoint.Host, ":443")
+	return endpoint.String(), nil
 }
 
-// IdentityEndpoint is the URL where the tokens of workload identities are sent.
-func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }
+const (
+	// hostLabel matches a label of a host's name. A label has at most 63 characters, and the name
+	// maxHost (RFC 1035, 2.3.4).
+	hostLabel = `[a-z0-9-]{1,63}`
+	maxHost   = 253
+)
 
-// hostLabel matches a part of a host's name.
-const hostLabel = `[a-z0-9-]+`
+// isTokenHost reports whether a key may name the host in its token endpoint.
+func (c Config) isTokenHost(host string) bool {
+	pattern := `(` + hostLabel + `\.)+stackit\.cloud`
+	if c.TokenHosts != "" {
+		pattern += "|" + strings.NewReplacer(",", "|", `\*`, hostLabel).Replace(regexp.QuoteMeta(c.TokenHosts))
+	}
+	return host != "" && len(host) <= maxHost && regexp.MustCompile("^("+pattern+")$").MatchString(host)
+}
 
 var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel + `))*$`)
 
 // CheckTokenHosts returns an error unless the hosts can be Config.TokenHosts.
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
-		if !tokenHost.MatchString(host) {
-			return fmt.Errorf("%q is no host, must be a name in lower case, as in %s", host, DefaultTokenHosts)
+		if hosts != "" && !tokenHost.MatchString(host) {
+			return fmt.Errorf("%q is no host, must be a name in lower case, such as token.example or *.token.example", host)
 		}
 	}
 	return nil
 }
+
+// IdentityEndpoint is the URL where the tokens of workload identities are sent.
+func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }

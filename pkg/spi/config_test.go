@@ -55,41 +55,94 @@ func TestConfigFromEnvironment(t *testing.T) {
 }
 
 func TestTokenEndpoint(t *testing.T) {
-	const own = "https://service-account.api.stackit.cloud/token"
-	const another = "https://service-account.api.qa.stackit.cloud"
+	const (
+		own  = "https://service-account.api.stackit.cloud/token"
+		of26 = "https://accounts.stackit.cloud/oauth/v2/token"
+		flag = "a.example,b.*.example"
+	)
+	label := strings.Repeat("a", 63)
 	for name, row := range map[string]struct {
 		config   Config
 		fromKey  string
 		accepted string
 	}{
-		"none":                         {Config{}, "", own},
-		"configured beats the key's":   {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token", "http://127.0.0.1/token"},
-		"STACKIT's":                    {Config{}, own, own},
-		"in upper case":                {Config{}, "https://Service-Account.API.stackit.cloud/token", ""},
-		"another landscape":            {Config{}, another + ":443/token", another + "/token"},
-		"a host of the flag":           {Config{TokenHosts: "a.example"}, "https://a.example/token", "https://a.example/token"},
-		"STACKIT's, not of the flag":   {Config{TokenHosts: "a.example"}, own, ""},
-		"a customer's host":            {Config{}, "https://app.runs.stackit.cloud/token", ""},
-		"any host below STACKIT's":     {Config{}, "https://accounts.stackit.cloud/token", ""},
-		"two labels":                   {Config{}, "https://service-account.api.a.b.stackit.cloud/token", ""},
-		"two labels, for browsers":     {Config{}, "https://service-account.api.a。b.stackit.cloud/token", ""},
-		"no label":                     {Config{}, "https://service-account.api..stackit.cloud/token", ""},
-		"a host that ends with a dot":  {Config{}, "https://service-account.api.stackit.cloud./token", ""},
-		"another domain, for browsers": {Config{}, "https://service-account.api.stack\u0130t.cloud/token", ""},
-		"a sign that means a k":        {Config{}, "https://service-account.api.stac\u212ait.cloud/token", ""},
-		"elsewhere":                    {Config{}, "https://evil.example/token", ""},
-		"lookalike":                    {Config{}, "https://evilservice-account.api.stackit.cloud/token", ""},
-		"not https":                    {Config{}, "http://service-account.api.stackit.cloud/token", ""},
-		"another port":                 {Config{}, "https://service-account.api.stackit.cloud:8443/token", ""},
-		"another path":                 {Config{}, "https://service-account.api.stackit.cloud/v2/projects", ""},
-		"another path, encoded":        {Config{}, "https://service-account.api.stackit.cloud/%74oken", ""},
-		"a line break":                 {Config{}, own + "\n", ""},
-		"a query":                      {Config{}, "https://service-account.api.stackit.cloud/token?a=b", ""},
-		"an empty query":               {Config{}, "https://service-account.api.stackit.cloud/token?", ""},
-		"a fragment":                   {Config{}, "https://service-account.api.stackit.cloud/token#a", ""},
-		"hidden host":                  {Config{}, "https://service-account.api.stackit.cloud@evil.example/token", ""},
-		"user info":                    {Config{}, "https://user@service-account.api.stackit.cloud/token", ""},
+		"none":                        {Config{}, "", own},
+		"configured beats the key's":  {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token", "http://127.0.0.1/token"},
+		"of 2025":                     {Config{}, own, own},
+		"of 2026":                     {Config{}, of26, of26},
+		"with the port":               {Config{}, "https://accounts.stackit.cloud:443/oauth/v2/token", of26},
+		"another landscape":           {Config{}, "https://service-account.api.eu01.qa.stackit.cloud/token", "https://service-account.api.eu01.qa.stackit.cloud/token"},
+		"a Cloud Foundry host":        {Config{}, "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token", "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token"},
+		"no path":                     {Config{}, "https://accounts.stackit.cloud", "https://accounts.stackit.cloud"},
+		"another path":                {Config{}, "https://accounts.stackit.cloud/a/%2F/b@c:1", "https://accounts.stackit.cloud/a/%2F/b@c:1"},
+		"a path with two slashes":     {Config{}, "https://accounts.stackit.cloud//evil.example/a", "https://accounts.stackit.cloud//evil.example/a"},
+		"in punycode":                 {Config{}, "https://xn--bcher-kva.stackit.cloud/", "https://xn--bcher-kva.stackit.cloud/"},
+		"the scheme in upper case":    {Config{}, "HTTPS://accounts.stackit.cloud/oauth/v2/token", of26},
+		"a label of 63 letters":       {Config{}, "https://" + label + ".stackit.cloud/", "https://" + label + ".stackit.cloud/"},
+		"of the flag":                 {Config{TokenHosts: flag}, "https://a.example/token", "https://a.example/token"},
+		"of a * of the flag":          {Config{TokenHosts: flag}, "https://b.eu.example:443/x/y", "https://b.eu.example/x/y"},
+		"STACKIT's beside the flag":   {Config{TokenHosts: flag}, of26, of26},
+		"old and beside the flag":     {Config{TokenHosts: "service-account.api.stackit.cloud"}, of26, of26},
+		"one label for two of a *":    {Config{TokenHosts: flag}, "https://b.c.eu.example/", ""},
+		"no label for a *":            {Config{TokenHosts: flag}, "https://b..example/", ""},
+		"64 letters for a *":          {Config{TokenHosts: flag}, "https://b." + label + "a.example/", ""},
+		"below a host of the flag":    {Config{TokenHosts: flag}, "https://c.a.example/", ""},
+		"a dot of the flag is one":    {Config{TokenHosts: flag}, "https://aaexample/", ""},
+		"another port of the flag's":  {Config{TokenHosts: flag}, "https://a.example:8443/", ""},
+		"http of the flag's":          {Config{TokenHosts: flag}, "http://a.example/", ""},
+		"elsewhere":                   {Config{}, "https://evil.example/oauth/v2/token", ""},
+		"the domain itself":           {Config{}, "https://stackit.cloud/oauth/v2/token", ""},
+		"lookalike":                   {Config{}, "https://accountsstackit.cloud/", ""},
+		"another domain behind":       {Config{}, "https://accounts.stackit.cloud.evil.example/", ""},
+		"another top level":           {Config{}, "https://accounts.stackit.cloudy/", ""},
+		"a dot that is no dot":        {Config{}, "https://accounts.stackitacloud/", ""},
+		"in upper case":               {Config{}, "https://Accounts.stackit.cloud/", ""},
+		"the domain in upper case":    {Config{}, "https://accounts.STACKIT.cloud/", ""},
+		"a host that ends with a dot": {Config{}, "https://accounts.stackit.cloud./", ""},
+		"no label":                    {Config{}, "https://.stackit.cloud/", ""},
+		"an empty label":              {Config{}, "https://accounts..stackit.cloud/", ""},
+		"a label of 64 letters":       {Config{}, "https://" + label + "a.stackit.cloud/", ""},
+		"a name of 254 letters":       {Config{}, "https://aa" + strings.Repeat(".a", 119) + ".stackit.cloud/", ""},
+		"a name of 253 letters": {Config{}, "https://a" + strings.Repeat(".a", 119) + ".stackit.cloud/",
+			"https://a" + strings.Repeat(".a", 119) + ".stackit.cloud/"},
+		"a full stop for browsers":     {Config{}, "https://accounts\u3002stackit.cloud/", ""},
+		"another domain, for browsers": {Config{}, "https://accounts.stack\u0130t.cloud/", ""},
+		"a sign that means a k":        {Config{}, "https://accounts.stac\u212ait.cloud/", ""},
+		"a soft hyphen":                {Config{}, "https://accounts.stackit\u00ad.cloud/", ""},
+		"an underscore":                {Config{}, "https://a_b.stackit.cloud/", ""},
+		"not https":                    {Config{}, "http://accounts.stackit.cloud/", ""},
+		"no scheme":                    {Config{}, "accounts.stackit.cloud/oauth/v2/token", ""},
+		"no host":                      {Config{}, "https:///oauth/v2/token", ""},
+		"no slashes":                   {Config{}, "https:accounts.stackit.cloud/oauth/v2/token", ""},
+		"slashes alone":                {Config{}, "//accounts.stackit.cloud/oauth/v2/token", ""},
+		"another port":                 {Config{}, "https://accounts.stackit.cloud:8443/", ""},
+		"no port behind the colon":     {Config{}, "https://accounts.stackit.cloud:/", ""},
+		"two ports":                    {Config{}, "https://accounts.stackit.cloud:443:443/", ""},
+		"a port with a zero":           {Config{}, "https://accounts.stackit.cloud:0443/", ""},
+		"an encoded port":              {Config{}, "https://accounts.stackit.cloud%3A443/", ""},
+		"an address":                   {Config{}, "https://192.0.2.1/", ""},
+		"an IPv6 address":              {Config{}, "https://[2001:db8::1]/", ""},
+		"a zone of an IPv6 address":    {Config{}, "https://[fe80::1%25a.stackit.cloud]/", ""},
+		"brackets":                     {Config{}, "https://[accounts.stackit.cloud]/", ""},
+		"a line break":                 {Config{}, of26 + "\n", ""},
+		"a space":                      {Config{}, " " + of26, ""},
+		"a query":                      {Config{}, of26 + "?a=b", ""},
+		"an empty query":               {Config{}, of26 + "?", ""},
+		"a fragment":                   {Config{}, of26 + "#a", ""},
+		"an empty fragment":            {Config{}, of26 + "#", ""},
+		"user info":                    {Config{}, "https://user@accounts.stackit.cloud/", ""},
+		"empty user info":              {Config{}, "https://@accounts.stackit.cloud/", ""},
+		"a hidden host":                {Config{}, "https://accounts.stackit.cloud@evil.example/", ""},
+		"a hidden host, with a port":   {Config{}, "https://accounts.stackit.cloud:443@evil.example/", ""},
+		"a host behind a backslash":    {Config{}, `https://evil.example\@accounts.stackit.cloud/`, ""},
+		"a backslash for a slash":      {Config{}, `https://evil.example\.stackit.cloud/`, ""},
+		"backslashes for slashes":      {Config{}, `https:\\accounts.stackit.cloud/`, ""},
+		"an encoded slash in the host": {Config{}, "https://evil.example%2F.stackit.cloud/", ""},
+		"an encoded host":              {Config{}, "https://%61ccounts.stackit.cloud/", ""},
+		"an encoded NUL":               {Config{}, "https://evil.example%00.stackit.cloud/", ""},
 		"no URL":                       {Config{}, "://", ""},
+		"a blank":                      {Config{}, " ", ""},
+		"an empty list of the flag":    {Config{TokenHosts: ","}, "https:///token", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := row.config.tokenEndpoint(row.fromKey)
@@ -99,9 +152,9 @@ func TestTokenEndpoint(t *testing.T) {
 			if err == nil {
 				return
 			}
-			for _, says := range []string{"credentials.tokenEndpoint", "https://<host>/token", EnvTokenURL, "--" + FlagTokenHosts} {
-				if !IsRefused(err) || !strings.Contains(err.Error(), says) {
-					t.Errorf("%v, want a CredentialsError that names %s", err, says)
+			for _, says := range []string{"credentials.tokenEndpoint", "below stackit.cloud", EnvTokenURL, "--" + FlagTokenHosts} {
+				if !IsRefused(err) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "evil") {
+					t.Errorf("%v, want a CredentialsError that names %s and nothing of the key", err, says)
 				}
 			}
 		})
@@ -109,9 +162,12 @@ func TestTokenEndpoint(t *testing.T) {
 }
 
 func TestCheckTokenHosts(t *testing.T) {
+	label := strings.Repeat("a", 63)
 	for hosts, ok := range map[string]bool{
-		DefaultTokenHosts: true, "localhost": true, "a-1.*.example": true,
-		"": false, "https://a.example": false, "a.example:443": false, "a.example/token": false, "A.example": false, "a*.example": false, "a..b": false,
+		"": true, "localhost": true, "a-1.*.example": true, "*": true, label + ".example": true,
+		"service-account.api.stackit.cloud,service-account.api.*.stackit.cloud": true, // the default before every host below stackit.cloud counted
+		"https://a.example": false, "a.example:443": false, "a.example/token": false, "A.example": false, "a*.example": false, "a..b": false,
+		"a.example,": false, "a.example, b.example": false, label + "a.example": false,
 	} {
 		if err := CheckTokenHosts(hosts); (err == nil) != ok {
 			t.Errorf("%q: %v, want ok=%t", hosts, err, ok)

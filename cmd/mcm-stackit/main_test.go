@@ -108,7 +108,7 @@ func startMock(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []str
 	}
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/token"}
+	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/oauth/v2/token"}
 }
 
 // startProject starts a mock, and returns the environment that reaches its default project, and the file of

@@ -112,7 +112,7 @@ Try:
   curl -s %[2]s/admin/state
 
 With the operator's command (make mcm-stackit):
-  export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/token
+  export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/oauth/v2/token
   bin/mcm-stackit list
   kubectl get machineclasses,secrets -o yaml | bin/mcm-stackit validate --online -f -
 

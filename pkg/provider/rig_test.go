@@ -136,7 +136,7 @@ func (r *rig) provider() *provider.Provider {
 // sessions are those of a new process, with the rate limit that the sidecar has.
 func (r *rig) sessions() *spi.PluginSPIImpl {
 	return &spi.PluginSPIImpl{
-		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token", IdentityURL: endpoint + "/oauth/v2/token", IdentityDirs: r.identityDir},
+		Config:    spi.Config{Endpoint: endpoint, TokenURL: tokenURL, IdentityURL: tokenURL, IdentityDirs: r.identityDir},
 		Limiter:   rate.NewLimiter(50, 100),
 		Transport: r.transport,
 	}
@@ -528,7 +528,10 @@ func (r *rig) rename(serverID, name string) {
 }
 
 // endpoint is the API's address in every rig's network.
-const endpoint = "http://iaas.invalid"
+const (
+	endpoint = "http://iaas.invalid"
+	tokenURL = endpoint + "/oauth/v2/token"
+)
 
 // network carries connections in memory. A goroutine that waits for the other side
 // blocks durably (net.Pipe consists of channels), so that a bubble's time passes

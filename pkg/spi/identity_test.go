@@ -277,7 +277,6 @@ func newIdentity(r *rig) *identity {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.sessions.Config.IdentityURL = r.sessions.Config.Endpoint + "/oauth/v2/token"
 	r.sessions.Config.podTokenFile = filepath.Join(r.t.TempDir(), "no-token")
 	return &identity{rig: r, issuer: issuer, email: email}
 }

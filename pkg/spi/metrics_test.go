@@ -80,7 +80,7 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 	}{
 		"nothing happens": {calls: 1, attempts: 1, want: []series{
 			{requests, append(lists, "200"), 1}, {requests, lists, 1}, {failed, lists, 0},
-			{requests, labels{component, "iaas.invalid", "GetAccessToken", "POST", "200"}, 1},
+			{requests, labels{component, "accounts.stackit.cloud", "GetAccessToken", "POST", "200"}, 1},
 			{mcmRequests, labels{"servers"}, 1}, {mcmFailed, labels{"servers"}, 0}, {mcmRequests, labels{"token"}, 1},
 			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, labels{"granted"}, 1}}},
 		"the API is out of order, and says for how long": {

@@ -48,7 +48,7 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 		t.Fatal(err)
 	}
 	return &rig{t: t, cloud: cloud, key: key, sessions: &PluginSPIImpl{
-		Config:    Config{Endpoint: "http://iaas.invalid", TokenURL: "http://iaas.invalid/token"},
+		Config:    Config{Endpoint: "http://iaas.invalid"},
 		Transport: inMemory(conformance.Watch(t, cloud)),
 	}}
 }

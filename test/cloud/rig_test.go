@@ -62,7 +62,7 @@ func newProject(t *testing.T, options []iaasmock.Option, faults ...string) proje
 		t.Fatal(err)
 	}
 	if p.client, err = api.New(api.Account{
-		ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Key: key, TokenURL: p.url + "/token",
+		ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Key: key, TokenURL: p.url + "/oauth/v2/token",
 	}, p.url); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func newProgram(t *testing.T, p project, args ...string) program {
 		asProgram + "=1", envYes + "=1", envReport + "=" + r.report, envKeyPath + "=" + p.keyFile,
 		envProjectID + "=" + iaasmock.DefaultProjectID, envRegion + "=" + iaasmock.DefaultRegion,
 		envImageID + "=" + iaasmock.DefaultImageID, envMachineType + "=" + iaasmock.DefaultMachineType,
-		spi.EnvIaaSEndpoint + "=" + p.url, spi.EnvTokenURL + "=" + p.url + "/token",
+		spi.EnvIaaSEndpoint + "=" + p.url, spi.EnvTokenURL + "=" + p.url + "/oauth/v2/token",
 	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBEBUILDER_ASSETS"} {
 		if value, ok := os.LookupEnv(name); ok {

@@ -129,7 +129,7 @@ func newCLI(url string) *cli {
 		"PATH=" + filepath.Dir(path) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HTTP_PROXY=" + outside.URL, "HTTPS_PROXY=" + outside.URL,
 		"STACKIT_IAAS_CUSTOM_ENDPOINT=" + url,
-		"STACKIT_TOKEN_CUSTOM_ENDPOINT=" + url + "/token",
+		"STACKIT_TOKEN_CUSTOM_ENDPOINT=" + url + "/oauth/v2/token",
 		"STACKIT_RESOURCE_MANAGER_CUSTOM_ENDPOINT=" + url + "/resource-manager",
 		"STACKIT_PROJECT_ID=" + iaasmock.DefaultProjectID,
 		"STACKIT_REGION=" + iaasmock.DefaultRegion,

@@ -28,7 +28,9 @@ import (
 var _ = Describe("In Gardener's terms", long, func() {
 	It("machines come up, roll and go, with a CA that only the CloudProfile knows", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithNamespace(clusterName),
-			localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar()))
+			localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar(),
+			// Shoots of before 2026 have keys, and the token endpoint, of then.
+			localenv.WithCloudOptions(iaasmock.WithKeyForm(iaasmock.KeyForm2025))))
 		cloud := httptest.NewTLSServer(conformance.Watch(GinkgoT(), c.env.Cloud()))
 		DeferCleanup(cloud.Close)
 

@@ -5,18 +5,32 @@ package iaasmock
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
+// KeyForm is the form of a service-account key file; see WithKeyForm.
+type KeyForm = token.KeyForm
+
+// The forms of key files.
+const (
+	// KeyForm2026 is what STACKIT hands out since 2026: the file names the token endpoint
+	// https://accounts.stackit.cloud/oauth/v2/token, and the service account's project.
+	KeyForm2026 = token.KeyForm2026
+	// KeyForm2025 is the form before, with neither.
+	KeyForm2025 = token.KeyForm2025
+)
+
 // NewServiceAccountKey makes a service account with access to the project and returns its
-// key file as JSON, private key included. The file names no token endpoint: give the
-// client this Cloud's /token.
+// key file as JSON, private key included, in the form of WithKeyForm. Give the client this
+// Cloud's /oauth/v2/token in place of the token endpoint that the file names; the older
+// endpoint, /token, takes keys of both forms, too.
 func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	if err := c.checkProject(projectID); err != nil {
 		return nil, err
 	}
-	return c.tokens.NewKey(projectID)
+	return c.tokens.NewKey(projectID, c.keyForm)
 }
 
 // RegisterServiceAccountKey gives a key from another Cloud's NewServiceAccountKey access
@@ -55,15 +69,37 @@ func (c *Cloud) checkProject(id string) error {
 	return nil
 }
 
-// issue returns the handler of a token endpoint.
-func issue(exchange func(*token.Issuer, []byte, token.Flaw) (token.Response, *token.Refusal)) handler {
-	return func(c *Cloud, r *request) (any, *apiError) {
-		flaw := token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry}
-		response, refusal := exchange(c.tokens, r.body, flaw)
-		if refusal != nil {
-			// Source: package token has one beside each.
-			return nil, newError(refusal.Status, "%s", refusal.Reason)
-		}
+// issueToken handles POST /oauth/v2/token, the endpoint of accounts.stackit.cloud.
+func (c *Cloud) issueToken(r *request) (any, *apiError) {
+	response, refusal := c.tokens.Exchange(r.body, flawOf(r))
+	if refusal == nil {
 		return response, nil
 	}
+	if refusal.Code == token.CodeInvalidGrant {
+		// Source: measured, 2026-08-25: of a key that was deleted or switched off the endpoint says
+		// 400 {"error":"invalid_grant"} and no more.
+		refusal.Reason = ""
+	}
+	// Source: package token has one beside each of the others.
+	return nil, &apiError{Code: refusal.Status, oauth: refusal}
+}
+
+// issueKeyToken handles POST /token, the endpoint of service-account.api.stackit.cloud.
+func (c *Cloud) issueKeyToken(r *request) (any, *apiError) {
+	response, refusal := c.tokens.ExchangeKey(r.body, flawOf(r))
+	switch {
+	case refusal == nil:
+		return response, nil
+	case refusal.Code == token.CodeInvalidGrant:
+		// Source: the STACKIT SDK's core/clients/key_flow.go matches on the message for an unknown
+		// key. The 401 is the mock's choice.
+		return nil, newError(http.StatusUnauthorized, "%s", refusal.Reason)
+	default:
+		// Source: package token has one beside each.
+		return nil, newError(refusal.Status, "%s", refusal.Reason)
+	}
+}
+
+func flawOf(r *request) token.Flaw {
+	return token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry}
 }

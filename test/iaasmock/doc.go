@@ -16,7 +16,7 @@
 //	api := httptest.NewServer(cloud)
 //	defer api.Close()
 //	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-//	// Give the client under test key, api.URL as endpoint, api.URL+"/token" as token
+//	// Give the client under test key, api.URL as endpoint, api.URL+"/oauth/v2/token" as token
 //	// endpoint, and make the mock lose one answer to CreateServer:
 //	cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
 //	// ... run it, then check which servers exist and which calls were made:

@@ -25,7 +25,7 @@ func Example() {
 		panic(err)
 	}
 	client, err := iaas.NewAPIClient(config.WithEndpoint(server.URL),
-		config.WithTokenEndpoint(server.URL+"/token"), config.WithServiceAccountKey(string(key)))
+		config.WithTokenEndpoint(server.URL+"/oauth/v2/token"), config.WithServiceAccountKey(string(key)))
 	if err != nil {
 		panic(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
 // ServeHTTP serves the IaaS API under /v2, the token endpoints at POST /token and
@@ -231,6 +232,9 @@ type answer struct {
 }
 
 func errorAnswer(e *apiError) answer {
+	if e.oauth != nil {
+		return jsonAnswer(e.Code, e.oauth)
+	}
 	return jsonAnswer(e.Code, e)
 }
 
@@ -283,6 +287,8 @@ const jsonContentType = "application/json"
 type apiError struct {
 	Code int    `json:"code"`
 	Msg  string `json:"msg"`
+	// oauth is the body of a token endpoint's answer; nil for one of the API's.
+	oauth *token.Refusal
 }
 
 func newError(code int, format string, args ...any) *apiError {

@@ -17,7 +17,6 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
@@ -70,7 +69,7 @@ var handlers = map[string]handler{
 
 // tokenHandlers are the token endpoints, by their paths.
 var tokenHandlers = map[string]handler{
-	"/token": issue((*token.Issuer).Exchange), "/oauth/v2/token": issue((*token.Issuer).ExchangeWorkload),
+	"/token": (*Cloud).issueKeyToken, "/oauth/v2/token": (*Cloud).issueToken,
 }
 
 // document routes the operations of handlers. It is made once: that takes 50 ms.

@@ -26,6 +26,7 @@ type settings struct {
 	// releaseDuration is WithReleaseDuration's.
 	releaseDuration time.Duration
 	tokenLifetime   time.Duration
+	keyForm         KeyForm
 	catalogue       Catalogue
 	authenticate    bool
 	serverLabels    bool
@@ -40,7 +41,8 @@ func defaultSettings() settings {
 		clock:          clock.RealClock{},
 		bootDuration:   10 * time.Second,
 		deleteDuration: 5 * time.Second,
-		tokenLifetime:  time.Hour,
+		tokenLifetime:  10 * time.Minute,
+		keyForm:        KeyForm2026,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
 		quota:          DefaultQuota(),
@@ -116,9 +118,14 @@ func WithoutAuthentication() Option {
 	return func(s *settings) { s.authenticate = false }
 }
 
-// WithTokenLifetime sets how long an access token is valid. Default: 1 h.
+// WithTokenLifetime sets how long an access token is valid. Default: 10 min, as STACKIT's.
 func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
+}
+
+// WithKeyForm sets the form of new service-account keys: KeyForm2026, the default, or KeyForm2025.
+func WithKeyForm(form KeyForm) Option {
+	return func(s *settings) { s.keyForm = form }
 }
 
 // WithReplacedLabels makes the labels of a PATCH of a server replace those that it has. By default

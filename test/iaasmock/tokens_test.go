@@ -20,8 +20,11 @@ import (
 )
 
 type keyFile struct {
-	Credentials struct{ KID, Iss, Sub, Aud, PrivateKey, TokenEndpoint string }
+	ProjectID   string
+	Credentials keyCredentials
 }
+
+type keyCredentials struct{ KID, Iss, Sub, Aud, PrivateKey, TokenEndpoint string }
 
 func newKey(t *testing.T, cloud *iaasmock.Cloud, project string) ([]byte, keyFile) {
 	t.Helper()
@@ -63,9 +66,12 @@ func assertion(t *testing.T, m *mock, key keyFile, change func(*jwt.Token, jwt.M
 	return signed
 }
 
-func (m *mock) exchange(grant, assertion string) (int, object) {
+// The paths of the two token endpoints: accounts.stackit.cloud's, and the one of keys before 2026.
+const tokenPath, oldTokenPath = "/oauth/v2/token", "/token"
+
+func (m *mock) exchange(path, grant, assertion string) (int, object) {
 	m.t.Helper()
-	return m.postForm("/token", url.Values{"grant_type": {grant}, "assertion": {assertion}})
+	return m.postForm(path, url.Values{"grant_type": {grant}, "assertion": {assertion}})
 }
 
 // postForm returns what a token endpoint answers.
@@ -88,7 +94,7 @@ const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 func (m *mock) login(project string) (keyJSON []byte) {
 	m.t.Helper()
 	keyJSON, key := newKey(m.t, m.cloud, project)
-	status, answer := m.exchange(jwtBearer, assertion(m.t, m, key, nil))
+	status, answer := m.exchange(tokenPath, jwtBearer, assertion(m.t, m, key, nil))
 	if status != 200 {
 		m.t.Fatalf("token endpoint answered %d %v", status, answer)
 	}
@@ -97,61 +103,87 @@ func (m *mock) login(project string) (keyJSON []byte) {
 }
 
 func TestToken(t *testing.T) {
-	m := newMock(t, iaasmock.WithTokenLifetime(10*time.Minute))
+	m := newMock(t)
 	_, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
-	if key.Credentials.TokenEndpoint != "" {
-		t.Errorf("the key names token endpoint %s", key.Credentials.TokenEndpoint)
+	for _, path := range []string{tokenPath, oldTokenPath} {
+		status, answer := m.exchange(path, jwtBearer, assertion(t, m, key, nil))
+		if status != 200 || answer["token_type"] != "Bearer" || answer["expires_in"] != 600.0 || answer["refresh_token"] != "" {
+			t.Errorf("%s answered %d %v", path, status, answer)
+		}
+		claims := jwt.MapClaims{}
+		if _, _, err := jwt.NewParser().ParseUnverified(answer["access_token"].(string), claims); err != nil {
+			t.Fatal(err)
+		}
+		if claims["exp"] != float64(m.clock.Now().Add(10*time.Minute).Unix()) || claims["email"] != key.Credentials.Iss ||
+			claims["sub"] != key.Credentials.Sub || claims["stackit/project/project.id"] != iaasmock.DefaultProjectID {
+			t.Errorf("claims %v", claims)
+		}
 	}
-	status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil))
-	if status != 200 || answer["token_type"] != "Bearer" || answer["expires_in"] != 600.0 || answer["refresh_token"] != "" {
-		t.Errorf("answered %d %v", status, answer)
-	}
-	claims := jwt.MapClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(answer["access_token"].(string), claims); err != nil {
-		t.Fatal(err)
-	}
-	if claims["exp"] != float64(m.clock.Now().Add(10*time.Minute).Unix()) || claims["email"] != key.Credentials.Iss ||
-		claims["sub"] != key.Credentials.Sub || claims["stackit/project/project.id"] != iaasmock.DefaultProjectID {
-		t.Errorf("claims %v", claims)
+}
+
+func TestKeyForms(t *testing.T) {
+	for form, want := range map[iaasmock.KeyForm]keyFile{
+		"": {ProjectID: iaasmock.SecondProjectID, Credentials: keyCredentials{
+			Aud: "https://accounts.stackit.cloud", TokenEndpoint: "https://accounts.stackit.cloud/oauth/v2/token"}},
+		iaasmock.KeyForm2025: {Credentials: keyCredentials{Aud: "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"}},
+	} {
+		var options []iaasmock.Option
+		if form != "" {
+			options = append(options, iaasmock.WithKeyForm(form))
+		}
+		m := newMock(t, options...)
+		raw, key := newKey(t, m.cloud, iaasmock.SecondProjectID)
+		got := keyFile{ProjectID: key.ProjectID, Credentials: keyCredentials{Aud: key.Credentials.Aud, TokenEndpoint: key.Credentials.TokenEndpoint}}
+		if got != want || strings.Contains(string(raw), "tokenEndpoint") != (want.Credentials.TokenEndpoint != "") {
+			t.Errorf("form %q: got %+v, want %+v", form, got, want)
+		}
 	}
 }
 
 func TestTokenRefusals(t *testing.T) {
 	m := newMock(t)
 	raw, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
-	for _, row := range []struct {
-		name, grant string
-		change      func(*jwt.Token, jwt.MapClaims)
-		code        int
-		message     string
-	}{
-		{"other grant", "refresh_token", nil, 400, "unsupported grant_type"},
-		{"expired", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { c["exp"] = m.clock.Now().Add(-time.Minute).Unix() }, 401, "expired"},
-		{"without exp", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { delete(c, "exp") }, 401, "exp"},
-		{"other issuer", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { c["iss"] = "me@sa.stackit.cloud" }, 401, "iss"},
-		{"unknown kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["kid"] = "x" }, 401, "Key with kid x was not found"},
-		{"without kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { delete(t.Header, "kid") }, 401, "was not found"},
-		{"wrong key", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["other"] = true }, 401, "signature"},
-		{"other algorithm", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) {
-			t.Method, t.Header["alg"] = jwt.SigningMethodRS256, "RS256"
-		}, 401, "signing method"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			status, answer := m.exchange(row.grant, assertion(t, m, key, row.change))
-			if message, _ := answer["msg"].(string); status != row.code || !strings.Contains(message, row.message) {
-				t.Errorf("answered %d %v", status, answer)
-			}
-		})
+	refused := func(t *testing.T, assertion, message string) {
+		t.Helper()
+		// The newer endpoint tells no more than this, whatever is wrong.
+		if status, answer := m.exchange(tokenPath, jwtBearer, assertion); status != 400 || len(answer) != 1 || answer["error"] != "invalid_grant" {
+			t.Errorf("%s answered %d %v", tokenPath, status, answer)
+		}
+		status, answer := m.exchange(oldTokenPath, jwtBearer, assertion)
+		if text, _ := answer["msg"].(string); status != 401 || !strings.Contains(text, message) {
+			t.Errorf("%s answered %d %v", oldTokenPath, status, answer)
+		}
 	}
-	if status, _ := m.exchange(jwtBearer, "garbage"); status != 401 {
-		t.Errorf("garbage: %d", status)
+	for name, row := range map[string]struct {
+		change  func(*jwt.Token, jwt.MapClaims)
+		message string
+	}{
+		"expired":      {func(_ *jwt.Token, c jwt.MapClaims) { c["exp"] = m.clock.Now().Add(-time.Minute).Unix() }, "expired"},
+		"without exp":  {func(_ *jwt.Token, c jwt.MapClaims) { delete(c, "exp") }, "exp"},
+		"other issuer": {func(_ *jwt.Token, c jwt.MapClaims) { c["iss"] = "me@sa.stackit.cloud" }, "iss"},
+		"unknown kid":  {func(t *jwt.Token, _ jwt.MapClaims) { t.Header["kid"] = "x" }, "Key with kid x was not found"},
+		"without kid":  {func(t *jwt.Token, _ jwt.MapClaims) { delete(t.Header, "kid") }, "was not found"},
+		"wrong key":    {func(t *jwt.Token, _ jwt.MapClaims) { t.Header["other"] = true }, "signature"},
+		"other algorithm": {func(t *jwt.Token, _ jwt.MapClaims) {
+			t.Method, t.Header["alg"] = jwt.SigningMethodRS256, "RS256"
+		}, "signing method"},
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, assertion(t, m, key, row.change), row.message) })
+	}
+	refused(t, "garbage", "malformed")
+	right := assertion(t, m, key, nil)
+	if status, answer := m.exchange(tokenPath, "refresh_token", right); status != 400 || answer["error"] != "unsupported_grant_type" {
+		t.Errorf("another grant: %d %v", status, answer)
+	}
+	for _, grant := range []string{"refresh_token", "client_credentials"} {
+		if status, answer := m.exchange(oldTokenPath, grant, right); status != 400 || !strings.Contains(answer["msg"].(string), "unsupported grant_type") {
+			t.Errorf("%s at the older endpoint: %d %v", grant, status, answer)
+		}
 	}
 	if err := m.cloud.RevokeServiceAccountKey(raw); err != nil {
 		t.Fatal(err)
 	}
-	if status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil)); status != 401 {
-		t.Errorf("revoked key: %d %v", status, answer)
-	}
+	refused(t, right, "Key with kid "+key.Credentials.KID+" was not found")
 	if err := m.cloud.RevokeServiceAccountKey(raw); err == nil {
 		t.Error("a key could be revoked twice")
 	}
@@ -227,21 +259,23 @@ func TestWorkloadTokens(t *testing.T) {
 		form   map[string]string
 		issuer *workload.Issuer
 		code   int
-		says   string // of a refusal
+		error  string // of a refusal
+		says   string
 	}{
 		"right":               {code: 200},
 		"several audiences":   {claims: claims{"aud": []string{"another", workload.Audience}}, code: 200},
-		"another grant":       {form: map[string]string{"grant_type": jwtBearer}, code: 400, says: "unsupported grant_type"},
-		"another type":        {form: map[string]string{"client_assertion_type": "jwt"}, code: 400, says: "assertion_type"},
-		"another account":     {form: map[string]string{"client_id": "me@sa.stackit.cloud"}, code: 401, says: "client_id"},
-		"no account":          {form: map[string]string{"client_id": ""}, code: 401, says: "client_id"},
-		"no token":            {form: map[string]string{"client_assertion": "garbage"}, code: 401, says: "malformed"},
-		"expired":             {claims: claims{"exp": m.clock.Now().Add(-time.Second).Unix()}, code: 401, says: "expired"},
-		"without exp":         {claims: claims{"exp": nil}, code: 401, says: "exp"},
-		"another audience":    {claims: claims{"aud": "another"}, code: 401, says: "aud"},
-		"without an audience": {claims: claims{"aud": nil}, code: 401, says: "aud"},
-		"another issuer":      {claims: claims{"iss": "https://another.example"}, code: 401, says: "iss"},
-		"another key":         {issuer: newIssuer(t), code: 401, says: "invalid"},
+		"another grant":       {form: map[string]string{"grant_type": "refresh_token"}, code: 400, error: "unsupported_grant_type"},
+		"a key's grant":       {form: map[string]string{"grant_type": jwtBearer}, code: 400, error: "invalid_grant"},
+		"another type":        {form: map[string]string{"client_assertion_type": "jwt"}, code: 400, error: "invalid_request", says: "assertion_type"},
+		"another account":     {form: map[string]string{"client_id": "me@sa.stackit.cloud"}, code: 401, error: "invalid_client", says: "client_id"},
+		"no account":          {form: map[string]string{"client_id": ""}, code: 401, error: "invalid_client", says: "client_id"},
+		"no token":            {form: map[string]string{"client_assertion": "garbage"}, code: 401, error: "invalid_client", says: "malformed"},
+		"expired":             {claims: claims{"exp": m.clock.Now().Add(-time.Second).Unix()}, code: 401, error: "invalid_client", says: "expired"},
+		"without exp":         {claims: claims{"exp": nil}, code: 401, error: "invalid_client", says: "exp"},
+		"another audience":    {claims: claims{"aud": "another"}, code: 401, error: "invalid_client", says: "aud"},
+		"without an audience": {claims: claims{"aud": nil}, code: 401, error: "invalid_client", says: "aud"},
+		"another issuer":      {claims: claims{"iss": "https://another.example"}, code: 401, error: "invalid_client", says: "iss"},
+		"another key":         {issuer: newIssuer(t), code: 401, error: "invalid_client", says: "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.issuer == nil {
@@ -258,9 +292,10 @@ func TestWorkloadTokens(t *testing.T) {
 			for field, value := range row.form {
 				form.Set(field, value)
 			}
-			status, answer := m.postForm("/oauth/v2/token", form)
-			if message, _ := answer["msg"].(string); status != row.code || !strings.Contains(message, row.says) {
-				t.Fatalf("answered %d %v, want %d with %q", status, answer, row.code, row.says)
+			status, answer := m.postForm(tokenPath, form)
+			code, _ := answer["error"].(string)
+			if message, _ := answer["error_description"].(string); status != row.code || code != row.error || !strings.Contains(message, row.says) {
+				t.Fatalf("answered %d %v, want %d, %q and %q", status, answer, row.code, row.error, row.says)
 			}
 			if row.code != 200 {
 				return

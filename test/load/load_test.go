@@ -64,7 +64,7 @@ func newSidecar(t *testing.T, cloud *iaasmock.Cloud, key []byte, sessions *spi.P
 	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
 		t.Fatal(err)
 	}
-	sessions.Config.TokenURL = sessions.Config.Endpoint + "/token"
+	sessions.Config.TokenURL = sessions.Config.Endpoint + "/oauth/v2/token"
 	return &sidecar{
 		t: t, cloud: cloud,
 		driver: provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since })),

@@ -39,7 +39,7 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	e.server = httptest.NewServer(s.cloudHandler(e.cloud))
 	api := stack.API{ServiceAccountKey: key, Environment: []string{
 		"STACKIT_IAAS_ENDPOINT=" + e.server.URL,
-		"STACKIT_TOKEN_BASEURL=" + e.server.URL + "/token",
+		"STACKIT_TOKEN_BASEURL=" + e.server.URL + "/oauth/v2/token",
 		"STACKIT_IDP_TOKEN_ENDPOINT=" + e.server.URL + "/oauth/v2/token",
 	}}
 	if e.Env, err = stack.Start(ctx, append(s.stack, stack.WithCloud(api))...); err != nil {

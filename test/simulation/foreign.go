@@ -106,7 +106,7 @@ func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) (changes []st
 // populate fills the project with servers that look much like ours.
 func (w *world) populate(key []byte) {
 	f := &w.foreign
-	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"}, Transport: direct{w.cloud}}
+	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: endpoint}, Transport: direct{w.cloud}}
 	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(key)})
 	if err != nil {
 		panic(err)

@@ -52,7 +52,7 @@ func (c *cluster) newProcess() *process {
 	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: newProcessClock(c.world.clock)}
 	started := p.clock.Now()
 	sessions := &spi.PluginSPIImpl{
-		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
+		Config:    spi.Config{Endpoint: endpoint},
 		Limiter:   rate.NewLimiter(50, 100),
 		Transport: &wire{c, p},
 		Clock:     p.clock,

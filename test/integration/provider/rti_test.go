@@ -40,7 +40,7 @@ func newCloud(t *testing.T) *cloud {
 	server := httptest.NewServer(mock)
 	t.Cleanup(server.Close)
 	t.Setenv(spi.EnvIaaSEndpoint, server.URL)
-	t.Setenv(spi.EnvTokenURL, server.URL+"/token")
+	t.Setenv(spi.EnvTokenURL, server.URL+"/oauth/v2/token")
 	key, err := mock.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {
 		t.Fatal(err)

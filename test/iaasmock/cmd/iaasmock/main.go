@@ -117,7 +117,7 @@ var durations = []struct {
 		iaasmock.WithReleaseDuration,
 	},
 	{"address-delay", 0, "how long the NIC of a new server shows no address", iaasmock.WithAddressDelay},
-	{"token-lifetime", time.Hour, "how long an access token is valid", iaasmock.WithTokenLifetime},
+	{"token-lifetime", 10 * time.Minute, "how long an access token is valid", iaasmock.WithTokenLifetime},
 }
 
 // switches are the flags that are on or off.
@@ -146,6 +146,8 @@ func parse(args []string) (o options, err error) {
 	most := flags.Duration("latency-max", 0, "maximum latency of a call; default: --latency-min")
 	lags := flags.DurationSlice("list-replicas", nil,
 		"answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
+	form := flags.String("key", string(iaasmock.KeyForm2026),
+		"form of service account keys: 2026 names accounts.stackit.cloud as token endpoint, 2025 names none")
 	faults := flags.StringArray("fault", nil,
 		`inject a fault: a preset's name, or JSON such as {"preset":"slow","after":"1m"}; may be given several times`)
 	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
@@ -165,6 +167,12 @@ func parse(args []string) (o options, err error) {
 		if on, _ := flags.GetBool(s.name); on {
 			o.cloud = append(o.cloud, s.option())
 		}
+	}
+	switch form := iaasmock.KeyForm(*form); form {
+	case iaasmock.KeyForm2026, iaasmock.KeyForm2025:
+		o.cloud = append(o.cloud, iaasmock.WithKeyForm(form))
+	default:
+		return o, fmt.Errorf("--key is %q, must be %s or %s", form, iaasmock.KeyForm2026, iaasmock.KeyForm2025)
 	}
 	if flags.Changed("seed") {
 		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
@@ -199,7 +207,7 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
   project {{.Project}}   region {{.Region}}   network {{.Network}}
   image   {{.Image}}   machine type {{.MachineType}}   key pair {{.Keypair}}
 {{if .KeyFile}}
-Service account key written to {{.KeyFile}}; its token endpoint is {{.URL}}/token
+Service account key written to {{.KeyFile}}; the token endpoint of this mock is {{.URL}}/oauth/v2/token
 {{end}}
 Console: {{.URL}}/ in a browser; the state as JSON:
   curl -s {{.URL}}/admin/state
@@ -218,7 +226,7 @@ Create a server, see it boot, delete it:
 Calls need a token. To try the API with curl, start with --no-auth.
 {{end}}
 Environment for this project's driver:
-  export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
+  export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/oauth/v2/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
 `))
 
 func printIntro(out io.Writer, url string, o options, seed uint64) {

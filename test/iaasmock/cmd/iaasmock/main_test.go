@@ -68,14 +68,17 @@ func TestKeyFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, intro, stop := start(t, "--key-file", path)
+	url, intro, stop := start(t, "--key-file", path, "--key=2025")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil || !json.Valid(raw) || !strings.Contains(intro, path) {
-		t.Errorf("key %d bytes, %v; intro %q", len(raw), err, intro)
+	if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "tokenEndpoint") {
+		t.Errorf("key %d bytes, %v", len(raw), err)
+	}
+	if !strings.Contains(intro, path) || !strings.Contains(intro, "STACKIT_TOKEN_BASEURL="+url+"/oauth/v2/token") {
+		t.Errorf("intro %q", intro)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("files left behind: %v", entries)
@@ -99,6 +102,7 @@ func TestClearErrors(t *testing.T) {
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
 		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
+		"form of a key":      {[]string{"--key", "2024"}, `--key is "2024", must be 2026 or 2025`},
 		"argument":           {[]string{"now"}, `unexpected argument "now"`},
 		"fault":              {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
 		"no such folder":     {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},

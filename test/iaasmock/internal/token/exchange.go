@@ -38,41 +38,69 @@ type Response struct {
 	TokenType    string `json:"token_type"`
 }
 
-// Refusal is the answer to a request that gets no token.
+// Refusal is the answer to a request that gets no token, in the form of RFC 6749, 5.2.
 type Refusal struct {
 	// Status is the HTTP status code of the answer.
-	Status int
-	Reason string
+	Status int `json:"-"`
+	// Code is one of RFC 6749, such as CodeInvalidGrant.
+	Code string `json:"error"`
+	// Reason is for people; "" if the answer has none.
+	Reason string `json:"error_description,omitempty"`
 }
 
-// readForm reads the form of a token request with this grant.
-func readForm(body []byte, grant string) (url.Values, *Refusal) {
+// Codes of RFC 6749, 5.2.
+const (
+	CodeInvalidRequest       = "invalid_request"
+	CodeInvalidClient        = "invalid_client"
+	CodeInvalidGrant         = "invalid_grant"
+	CodeUnsupportedGrantType = "unsupported_grant_type"
+)
+
+// ExchangeKey turns the form of a token request with the assertion of a service-account key into an
+// access token, or says why not.
+func (i *Issuer) ExchangeKey(body []byte, flaw Flaw) (Response, *Refusal) {
+	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey})
+}
+
+// Exchange is ExchangeKey that takes a workload's own token as well.
+func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
+	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey, clientCredentialsGrant: i.grantWorkload})
+}
+
+// grant returns the service account that a form's credentials are of, and the ID of the key.
+type grant func(form url.Values, skew time.Duration) (account, string, *Refusal)
+
+func (i *Issuer) exchange(body []byte, flaw Flaw, grants map[string]grant) (Response, *Refusal) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		// Source: RFC 6749, 5.2: invalid_request.
-		return nil, &Refusal{http.StatusBadRequest, "invalid form"}
+		// Source: RFC 6749, 5.2.
+		return Response{}, &Refusal{http.StatusBadRequest, CodeInvalidRequest, "invalid form"}
 	}
-	if asked := form.Get("grant_type"); asked != grant {
-		// Source: RFC 6749, 5.2: unsupported_grant_type.
-		return nil, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", asked)}
+	check := grants[form.Get("grant_type")]
+	if check == nil {
+		// Source: RFC 6749, 5.2.
+		return Response{}, &Refusal{http.StatusBadRequest, CodeUnsupportedGrantType,
+			fmt.Sprintf("unsupported grant_type %q", form.Get("grant_type"))}
 	}
-	return form, nil
-}
-
-// Exchange turns the form of a token request into an access token, or says why not.
-func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
-	form, refusal := readForm(body, jwtBearerGrant)
+	account, keyID, refusal := check(form, flaw.Skew)
 	if refusal != nil {
 		return Response{}, refusal
 	}
-	key, err := i.verifyAssertion(form.Get("assertion"), flaw.Skew)
+	token, err := i.issue(account, keyID, flaw)
 	if err != nil {
-		// Source: RFC 7523, 3: an assertion has to be valid. The STACKIT SDK's
-		// core/clients/key_flow.go matches on the message for an unknown key. The 401 is the
-		// mock's choice.
-		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
+		return Response{}, &Refusal{http.StatusInternalServerError, "server_error", "sign the token: " + err.Error()}
 	}
-	return i.respond(key.account, key.kid, flaw)
+	return Response{AccessToken: token, ExpiresIn: int(i.lifetime.Seconds()), TokenType: "Bearer"}, nil
+}
+
+// grantKey checks the assertion of a service-account key.
+func (i *Issuer) grantKey(form url.Values, skew time.Duration) (account, string, *Refusal) {
+	key, err := i.verifyAssertion(form.Get("assertion"), skew)
+	if err != nil {
+		// Source: RFC 7523, 3.1.
+		return account{}, "", &Refusal{http.StatusBadRequest, CodeInvalidGrant, err.Error()}
+	}
+	return key.account, key.kid, nil
 }
 
 func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (registered, error) {
@@ -98,39 +126,26 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 	return key, nil
 }
 
-// ExchangeWorkload turns the form of a request with a workload's own token into an access
-// token, or says why not.
-func (i *Issuer) ExchangeWorkload(body []byte, flaw Flaw) (Response, *Refusal) {
-	form, refusal := readForm(body, clientCredentialsGrant)
-	if refusal != nil {
-		return Response{}, refusal
-	}
+// grantWorkload checks a workload's own token.
+func (i *Issuer) grantWorkload(form url.Values, skew time.Duration) (account, string, *Refusal) {
 	if kind := form.Get("client_assertion_type"); kind != workloadAssertion {
 		// Source: RFC 7521, 4.2.1: the parameter has to be the type of the assertion.
-		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported client_assertion_type %q", kind)}
+		return account{}, "", &Refusal{http.StatusBadRequest, CodeInvalidRequest, fmt.Sprintf("unsupported client_assertion_type %q", kind)}
 	}
 	i.mu.RLock()
 	client, known := i.federated[form.Get("client_id")]
 	i.mu.RUnlock()
 	if !known {
-		// Source: RFC 6749, 5.2: invalid_client. The 401, and not a 400, is the mock's choice.
-		return Response{}, &Refusal{http.StatusUnauthorized, "unknown client_id"}
+		// Source: RFC 6749, 5.2. The 401, and not a 400, is the mock's choice.
+		return account{}, "", &Refusal{http.StatusUnauthorized, CodeInvalidClient, "unknown client_id"}
 	}
-	if err := client.verify(form.Get("client_assertion"), i.clock.Now().Add(flaw.Skew)); err != nil {
+	if err := client.verify(form.Get("client_assertion"), i.clock.Now().Add(skew)); err != nil {
 		// Source: https://docs.stackit.cloud/platform/access-and-identity/service-accounts/authentication-flows:
-		// tokens are accepted only when the issuer matches and all assertions are met. The 401
-		// is the mock's choice.
-		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
+		// tokens are accepted only when the issuer matches and all assertions are met. RFC 7523, 3.2.
+		// The 401 is the mock's choice.
+		return account{}, "", &Refusal{http.StatusUnauthorized, CodeInvalidClient, err.Error()}
 	}
-	return i.respond(client.account, "", flaw)
-}
-
-func (i *Issuer) respond(account account, keyID string, flaw Flaw) (Response, *Refusal) {
-	token, err := i.issue(account, keyID, flaw)
-	if err != nil {
-		return Response{}, &Refusal{http.StatusInternalServerError, "sign the token: " + err.Error()}
-	}
-	return Response{AccessToken: token, ExpiresIn: int(i.lifetime.Seconds()), TokenType: "Bearer"}, nil
+	return client.account, "", nil
 }
 
 // Federation is a service account's federated identity provider: whose tokens it trusts.

@@ -48,8 +48,8 @@ func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
 
 // NewKey makes a service account with access to the project and returns its key file as
 // JSON, private key included.
-func (i *Issuer) NewKey(projectID string) ([]byte, error) {
-	key, file, err := newKey(projectID, i.clock.Now())
+func (i *Issuer) NewKey(projectID string, form KeyForm) ([]byte, error) {
+	key, file, err := newKey(projectID, form, i.clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +172,20 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	return key.projectID, ok
 }
 
-const keyAudience = "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"
+// KeyForm is the form of a key file by the year in which STACKIT handed out such files.
+type KeyForm string
+
+const (
+	// KeyForm2026 names a token endpoint, and the service account's project.
+	KeyForm2026 KeyForm = "2026"
+	// KeyForm2025 has neither.
+	KeyForm2025 KeyForm = "2025"
+)
 
 // keyFile is the file that a user downloads from STACKIT.
 type keyFile struct {
 	ID           string         `json:"id"`
+	ProjectID    string         `json:"projectId,omitempty"`
 	PublicKey    string         `json:"publicKey"`
 	CreatedAt    time.Time      `json:"createdAt"`
 	KeyType      string         `json:"keyType"`
@@ -187,11 +196,12 @@ type keyFile struct {
 }
 
 type keyCredentials struct {
-	KID        string `json:"kid"`
-	Issuer     string `json:"iss"`
-	Subject    string `json:"sub"`
-	Audience   string `json:"aud"`
-	PrivateKey string `json:"privateKey"`
+	KID           string `json:"kid"`
+	Issuer        string `json:"iss"`
+	Subject       string `json:"sub"`
+	Audience      string `json:"aud"`
+	PrivateKey    string `json:"privateKey"`
+	TokenEndpoint string `json:"tokenEndpoint,omitempty"`
 }
 
 // registered is a key as the issuer knows it.
@@ -202,7 +212,7 @@ type registered struct {
 }
 
 // newKey makes a service account with a key, and its key file as JSON, private key included.
-func newKey(projectID string, now time.Time) (registered, []byte, error) {
+func newKey(projectID string, form KeyForm, now time.Time) (registered, []byte, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return registered{}, nil, fmt.Errorf("generate the key: %w", err)
@@ -218,13 +228,20 @@ func newKey(projectID string, now time.Time) (registered, []byte, error) {
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
 	privatePEM := encoded("PRIVATE KEY", secret, err)
 	key := registered{account: newAccount(projectID), kid: uuid.NewString(), public: &private.PublicKey}
-	file, err := json.MarshalIndent(keyFile{
+	content := keyFile{
 		ID: key.kid, PublicKey: publicPEM, CreatedAt: now.UTC(),
 		KeyType: "USER_MANAGED", KeyOrigin: "GENERATED", KeyAlgorithm: "RSA_2048", Active: true,
 		Credentials: keyCredentials{
-			KID: key.kid, Issuer: key.email, Subject: key.subject, Audience: keyAudience, PrivateKey: privatePEM,
+			KID: key.kid, Issuer: key.email, Subject: key.subject, PrivateKey: privatePEM,
+			Audience: "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud",
 		},
-	}, "", "  ")
+	}
+	if form == KeyForm2026 {
+		content.ProjectID = projectID
+		content.Credentials.Audience = "https://accounts.stackit.cloud"
+		content.Credentials.TokenEndpoint = "https://accounts.stackit.cloud/oauth/v2/token"
+	}
+	file, err := json.MarshalIndent(content, "", "  ")
 	return key, file, err
 }
 

@@ -50,7 +50,8 @@ const (
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
 	// ReasonCredentialsRevoked is a key or token that was refused while the call waited.
 	ReasonCredentialsRevoked Reason = "CredentialsRevoked"
-	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers an error.
+	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers neither a token
+	// nor a refusal in its own form.
 	ReasonTokenEndpointDown Reason = "TokenEndpointDown"
 	// ReasonNoPermission is a service account that lacks a permission.
 	ReasonNoPermission Reason = "NoPermission"
@@ -484,14 +485,17 @@ func sanitize(text string) string {
 // the driver's own text says the same: "Quota exceeded" before a "VolumeLimitExceeded".
 var (
 	misleadingWords = regexp.MustCompile(
-		`(?i)conflict|notfound|unauthorized|limitexceeded|throttling|outofrange|internal server error`)
+		`(?i)conflict|notfound|unauthorized|limitexceeded|throttling|outofrange|internal server error|` +
+			`authentication failed|not authorized|invalid_(?:client|grant)|invalid character|too many requests`)
 	plainWords = map[string]string{"conflict": "clash", "notfound": "not found",
 		"unauthorized": "not authenticated", "limitexceeded": " limit reached", "throttling": "slowing down",
-		"outofrange": " out of range"}
+		"outofrange": " out of range", "authentication failed": "not authenticated", "not authorized": "not allowed",
+		"invalid_client": "not authenticated", "invalid_grant": "not authenticated", "invalid character": "unreadable text",
+		"too many requests": "limit of requests"}
 )
 
-// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
-// have none, and the names in them must stay as they are.
+// withoutMisleadingWords replaces them in a message of the API, or in what a connection says: a proxy
+// that refuses is no reason to tell users that their key is wrong. The driver's own texts have none.
 func withoutMisleadingWords(message string) string {
 	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
 		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")

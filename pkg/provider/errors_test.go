@@ -56,6 +56,11 @@ func TestClassify(t *testing.T) {
 		{ReasonCredentialsRefused, sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
 		{ReasonCredentialsRefused, api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
 		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
+		// What a proxy answers to CONNECT is all that net/http says of it.
+		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: &url.Error{Op: "Post", URL: "https://t", Err: errors.New("Authentication failed")}}),
+			codes.Unavailable, "not authenticated"},
+		{ReasonAPIFailed, sent(errors.New("Unauthorized")), codes.Unavailable, "reading a server: not authenticated"},
+		{ReasonAPIFailed, sent(&net.OpError{Op: "read", Err: errors.New("Conflict")}), codes.Unavailable, "reading a server: read: clash"},
 		{ReasonTooManyRequests, notSent(429), codes.Unavailable, "Too many requests"},
 		{ReasonAPIFailed, notSent(503), codes.Unavailable, "creating a server: not sent"},
 		{ReasonTimedOut, sent(&spi.NotSentError{Err: context.DeadlineExceeded}), codes.DeadlineExceeded, ""},
@@ -102,6 +107,22 @@ func TestClassify(t *testing.T) {
 				t.Errorf("%q speaks of quota or hosts", text)
 			}
 		})
+	}
+}
+
+// A proxy's words about a connection are no class of Gardener's.
+func TestMisleadingWordsOfAConnectionAreReplaced(t *testing.T) {
+	for _, word := range []string{
+		"Conflict", "NotFound", "Unauthorized", "LimitExceeded", "Throttling", "OutOfRange", "Internal Server Error",
+		"Authentication failed", "not authorized", "invalid_client", "invalid_grant", "invalid character '<'", "Too Many Requests",
+	} {
+		for _, err := range []error{errors.New(word), &net.OpError{Op: "dial", Err: errors.New(word)}} {
+			_, text := Classify(&APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: err}})
+			first, _, _ := strings.Cut(strings.ToLower(word), " '")
+			if strings.Contains(strings.ToLower(text), first) {
+				t.Errorf("%q repeats %q", text, word)
+			}
+		}
 	}
 }
 

@@ -368,6 +368,64 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 	}
 }
 
+// Of a key that is refused the manager comes back in minutes, of a token endpoint that is out of order in
+// seconds: then the machine gets its server.
+func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
+	const page = "<html><head><title>403 Forbidden</title></head><body>nginx</body></html>"
+	answer := func(status int, body string) iaasmock.Fault {
+		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html", Duration: 2 * time.Minute}
+	}
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		want  codes.Code
+	}{
+		"the key was deleted":         {answer(400, `{"error":"invalid_grant"}`), codes.Unauthenticated},
+		"the key was deleted, of old": {answer(401, `{"code":401,"msg":"Key with kid a was not found"}`), codes.Unauthenticated},
+		"a page with 403":             {answer(403, page), codes.Unavailable},
+		"a page with 400":             {answer(400, page), codes.Unavailable},
+		"a page with 200":             {answer(200, page), codes.Unavailable},
+		"the gateway's 403":           {answer(403, `{"status":403,"error":"Forbidden","message":"Unauthorized"}`), codes.Unavailable},
+		"the gateway's 429":           {answer(429, `{"status":429,"error":"Too Many Requests","message":"rate limit exceeded"}`), codes.Unavailable},
+		"an outage":                   {answer(503, page), codes.Unavailable},
+		"nothing":                     {answer(401, ""), codes.Unavailable},
+		"no connection":               {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 2 * time.Minute}, codes.Unavailable},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(row.fault)
+			m := machine("m1")
+			for method, call := range map[string]func() error{
+				"CreateMachine": func() error { return r.createErr(m) }, "DeleteMachine": func() error { return r.remove(m) },
+				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(iaasmock.DefaultVolumeID))) }, "ListMachines": r.listErr,
+			} {
+				err := call()
+				wantCode(t, err, row.want)
+				if says := strings.Contains(err.Error(), "Authentication failed"); says != (row.want == codes.Unauthenticated) {
+					t.Errorf("%s: %v", method, err)
+				}
+			}
+			r.wantCalls("CreateServer", 0)
+			<-time.After(2*time.Minute + 30*time.Second) // the last fetch's pause has ended
+			r.mustCreate(m)
+			r.onlyServer()
+		})
+	}
+}
+
+// A token endpoint that is out of order ends no call that waits for its server.
+func TestATokenEndpointOutOfOrderEndsNoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithTokenLifetime(20*time.Second))
+		done := r.startCreate(machine("m1"))
+		<-time.After(10 * time.Second)
+		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html", Duration: 2 * time.Minute})
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		r.onlyServer()
+	})
+}
+
 // 20 machines, a kind of calls that fails for 5 minutes, and a manager that comes back every 5 s: a storm is at
 // most 30 calls in its first minute, and soon 6 a minute. Once the API is back all is soon done.
 func TestWritesAndTokensDoNotStorm(t *testing.T) {

@@ -223,14 +223,15 @@ func (e *APIError) Error() string {
 // (the URL).
 func causeText(err error) string {
 	var request *url.Error
-	if errors.As(err, &request) {
-		err = request.Err
+	if !errors.As(err, &request) {
+		return err.Error()
 	}
+	err = request.Err
 	var network *net.OpError
 	if errors.As(err, &network) {
-		return fmt.Sprintf("%s: %v", network.Op, network.Err)
+		err = fmt.Errorf("%s: %w", network.Op, network.Err)
 	}
-	return err.Error()
+	return withoutMisleadingWords(err.Error())
 }
 
 func (e *APIError) Unwrap() error { return e.Err }

@@ -5,9 +5,12 @@ package spi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,13 +222,15 @@ func accessToken(flow interface{ GetAccessToken() (string, error) }) (token stri
 
 // fetchOnce makes one exchange.
 func (t *tokenSource) fetchOnce() (string, time.Time, error) {
-	next, requested := &dated{next: t.next}, t.clock.Now()
+	next, requested := &lastAnswer{next: t.next}, t.clock.Now()
 	token, err := t.exchange(next, t.isAbandoned)
-	if err != nil {
+	switch {
+	case IsRefused(err), errors.Is(err, errAbandoned): // nothing was sent
+		return "", time.Time{}, err
+	case err != nil && !next.received:
+		return "", time.Time{}, &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
+	case err != nil, !isHeaderValue(token):
 		return "", time.Time{}, tokenFailure(err, next.date)
-	}
-	if !isHeaderValue(token) {
-		return "", time.Time{}, &TokenError{Err: errors.New("the token endpoint answered without a usable access token")}
 	}
 	expires := expiry(token, requested)
 	if earliest := requested.Add(shortestLifetime); expires.Before(earliest) {
@@ -234,21 +239,21 @@ func (t *tokenSource) fetchOnce() (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// dated notes the Date header of the last answer.
-type dated struct {
-	next http.RoundTripper
-	// date is zero before the first answer, and after one without the header.
+// lastAnswer notes whether the last request was answered.
+type lastAnswer struct {
+	next     http.RoundTripper
+	received bool
+	// date is the answer's Date header; zero without one.
 	date time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
-func (d *dated) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := d.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
+func (l *lastAnswer) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
+	if l.received = err == nil; l.received {
+		l.date = Date(response.Header)
 	}
-	d.date = Date(response.Header)
-	return response, nil
+	return response, err
 }
 
 // Date is the clock of who answered, to the second; the zero time if the answer has none.
@@ -260,20 +265,54 @@ func Date(header http.Header) time.Time {
 	return date
 }
 
-// tokenFailure tells refused credentials from an endpoint that is out of order. The body is
-// dropped: it may repeat the assertion.
+// tokenFailure returns the error for an answer without a usable token; err is the SDK's. The body is
+// dropped: it may repeat the assertion, and the SDK's error about a page that is no JSON looks to
+// Gardener like wrong credentials.
 func tokenFailure(err error, date time.Time) error {
-	if IsRefused(err) || errors.Is(err, errAbandoned) {
-		return err
-	}
+	failure := &TokenError{Date: date}
 	var answer *oapierror.GenericOpenAPIError
-	if !errors.As(err, &answer) {
-		return &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
+	switch {
+	case !errors.As(err, &answer):
+		failure.Err = errors.New("the token endpoint answered without a usable access token")
+	case isRefusal(answer.StatusCode, answer.Body):
+		failure.Refused = true
+		failure.Err = fmt.Errorf("the token endpoint refused the credentials with status %d", answer.StatusCode)
+	default:
+		failure.Err = fmt.Errorf("the token endpoint, or a gateway before it, failed with status %d", answer.StatusCode)
 	}
-	refused := answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized ||
-		answer.StatusCode == http.StatusForbidden
-	return &TokenError{Refused: refused, Date: date,
-		Err: fmt.Errorf("fetching an access token: the token endpoint answered with status %d", answer.StatusCode)}
+	failure.Err = fmt.Errorf("fetching an access token: %w", failure.Err)
+	return failure
+}
+
+var (
+	// refusals are the codes of RFC 6749, 5.2, by which a token endpoint refuses credentials.
+	// accounts.stackit.cloud answers 400 {"error":"invalid_grant"} to a key that was deleted or
+	// switched off.
+	refusals = []string{"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request"}
+	// keyNotFound is how service-account.api.stackit.cloud says the same (the SDK's
+	// core/clients/key_flow.go looks for it, too).
+	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid .*was not found`)
+)
+
+// isRefusal reports whether a token endpoint's answer refuses the credentials. Everything else is an
+// outage: a page of the gateway with 403 stood before STACKIT's APIs for minutes, and the gateway's own
+// JSON has an "error" as well, such as "Forbidden".
+func isRefusal(status int, body []byte) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+	default:
+		return false
+	}
+	var answer map[string]any
+	if json.Unmarshal(body, &answer) != nil {
+		return false
+	}
+	text := func(field string) string {
+		value, _ := answer[field].(string)
+		return value
+	}
+	return slices.Contains(refusals, text("error")) || slices.ContainsFunc([]string{"error", "msg", "message", "error_description"},
+		func(field string) bool { return keyNotFound.MatchString(text(field)) })
 }
 
 // expiry of a token: its exp claim, else a guess. If that is too late a 401 tells, and the

@@ -6,6 +6,7 @@ package spi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -28,24 +29,69 @@ var eachKind = map[string]func(*identity) Credentials{
 	},
 }
 
+// refused is how the token endpoint answers a key that was deleted.
+var refused = iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`}
+
+// Pages of STACKIT's gateway are HTML, plain text and JSON with an "error" of its own.
 func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
-	const clock = "Sun, 06 Nov 1994 08:49:37 GMT"
-	answer := func(body string) iaasmock.Fault { return iaasmock.Fault{Status: http.StatusOK, Body: body} }
+	const (
+		clock = "Sun, 06 Nov 1994 08:49:37 GMT"
+		page  = "<html><head><title>403 Forbidden</title></head><body>invalid_grant</body></html>"
+		noKey = "Key with kid d61a8564-c8dd-4ffb-bc15-143e7d0c85ed was not found"
+	)
+	answer := func(status int, body string) iaasmock.Fault {
+		return iaasmock.Fault{Status: status, Body: body, ContentType: "text/plain"}
+	}
+	gateway := func(status int, message string) iaasmock.Fault {
+		return answer(status, fmt.Sprintf(`{"timestamp":"2026-08-25T08:13:00Z","path":"/oauth/v2/token","status":%d,"error":%q,"message":%q}`,
+			status, http.StatusText(status), message))
+	}
 	for name, row := range map[string]struct {
 		fault   iaasmock.Fault
 		refused bool
 		says    string
 	}{
-		"not found":   {iaasmock.Fault{Status: http.StatusNotFound}, false, "status 404"},
-		"unavailable": {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "status 503"},
-		"reset":       {iaasmock.Fault{DropBefore: true}, false, "connection reset"},
-		"no token":    {answer(`{}`), false, "without a usable access token"},
-		"no JSON":     {answer(`<html>`), false, ""},
-		"malformed":   {answer(`{"access_token":"a\r\nHost: evil"}`), false, ""},
-		"endless":     {answer(strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
-		"refuses":     {iaasmock.Fault{Status: http.StatusUnauthorized}, true, "status 401"},
-		"assertion":   {iaasmock.Fault{Status: http.StatusBadRequest}, true, "status 400"},
-		"no rights":   {iaasmock.Fault{Status: http.StatusForbidden}, true, "status 403"},
+		"a deleted key":             {refused, true, "refused the credentials with status 400"},
+		"another client":            {answer(401, `{"error":"invalid_client","error_description":"s3cr3t"}`), true, "refused the credentials"},
+		"another account":           {answer(403, `{"error":"unauthorized_client"}`), true, "refused the credentials with status 403"},
+		"another form":              {answer(400, ` {"error" : "invalid_request"} `), true, "refused the credentials with status 400"},
+		"an unknown key":            {answer(401, `{"code":401,"msg":"`+noKey+`"}`), true, "refused the credentials with status 401"},
+		"an unknown key, message":   {gateway(400, noKey), true, "refused the credentials with status 400"},
+		"an unknown key, OAuth":     {answer(403, `{"error":"access_denied","error_description":"`+noKey+`"}`), true, "refused the credentials"},
+		"not found":                 {answer(404, `{"error":"invalid_grant"}`), false, "failed with status 404"},
+		"an unknown key, not found": {gateway(404, noKey), false, "failed with status 404"},
+		"a limit":                   {gateway(429, "rate limit on IP level exceeded; please try again later"), false, "failed with status 429"},
+		"a limit, OAuth":            {answer(429, `{"error":"invalid_client"}`), false, "failed with status 429"},
+		"the gateway's 400":         {gateway(400, "invalid_grant"), false, "failed with status 400"},
+		"the gateway's 401":         {gateway(401, "Unauthenticated token"), false, "failed with status 401"},
+		"the gateway's 403":         {gateway(403, "Unauthorized"), false, "failed with status 403"},
+		"the API's 401":             {iaasmock.Fault{Status: http.StatusUnauthorized}, false, "failed with status 401"},
+		"a page with 200":           {answer(200, page), false, "without a usable access token"},
+		"a page with 400":           {answer(400, page), false, "failed with status 400"},
+		"a page with 401":           {answer(401, page), false, "failed with status 401"},
+		"a page with 403":           {answer(403, page), false, "failed with status 403"},
+		"a page with 503":           {answer(503, page), false, "failed with status 503"},
+		"text with 401":             {answer(401, "Jwks doesn't have key to match kid or alg from Jwt"), false, "failed with status 401"},
+		"a code in text":            {answer(400, "invalid_grant"), false, "failed with status 400"},
+		"a code in a list":          {answer(400, `["invalid_grant"]`), false, "failed with status 400"},
+		"a code in an object":       {answer(400, `{"error":{"code":"invalid_grant"}}`), false, "failed with status 400"},
+		"a code before a page":      {answer(400, `{"error":"invalid_grant"}`+page), false, "failed with status 400"},
+		"another code":              {answer(400, `{"error":"temporarily_unavailable"}`), false, "failed with status 400"},
+		"a code in a message":       {answer(400, `{"message":"invalid_grant"}`), false, "failed with status 400"},
+		"a code with 500":           {answer(500, `{"error":"invalid_grant"}`), false, "failed with status 500"},
+		"a code with 200":           {answer(200, `{"error":"invalid_grant"}`), false, "without a usable access token"},
+		"a redirect": {iaasmock.Fault{Status: 302, Body: `{"error":"invalid_grant"}`, Header: http.Header{"Location": {"http://evil.example"}}},
+			false, "failed with status 302"},
+		"nothing with 200":   {answer(200, ""), false, "without a usable access token"},
+		"nothing with 400":   {answer(400, ""), false, "failed with status 400"},
+		"nothing with 401":   {answer(401, ""), false, "failed with status 401"},
+		"unavailable":        {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "failed with status 503"},
+		"reset":              {iaasmock.Fault{DropBefore: true}, false, "connection reset"},
+		"no token":           {answer(200, `{}`), false, "without a usable access token"},
+		"a token of bytes":   {answer(200, `{"access_token":"a\r\nHost: evil"}`), false, "without a usable access token"},
+		"a token of numbers": {answer(200, `{"access_token":1}`), false, "without a usable access token"},
+		"endless":            {answer(200, strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
+		"an endless refusal": {answer(400, `{"error":"invalid_grant"}`+strings.Repeat(" ", maxTokenAnswer)), false, "larger than 65536 bytes"},
 	} {
 		for kind, credentials := range eachKind {
 			bubble(t, name+", "+kind, func(t *testing.T) {
@@ -54,14 +100,21 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				row.fault.Operation, row.fault.Header = "Token", http.Header{"Date": {clock}}
+				header := http.Header{"Date": {clock}}
+				maps.Copy(header, row.fault.Header)
+				row.fault.Operation, row.fault.Header = "Token", header
 				remove := i.cloud.Inject(row.fault)
 				var token *TokenError
 				err = list(t.Context(), session)
 				if !errors.As(err, &token) || token.Refused != row.refused || !strings.Contains(err.Error(), row.says) {
-					t.Errorf("got %v, want a TokenError that says %q, refused: %t", err, row.says, row.refused)
+					t.Fatalf("got %v, want a TokenError that says %q, refused: %t", err, row.says, row.refused)
 				}
-				if row.refused && token.Date.Format(http.TimeFormat) != clock {
+				for _, other := range []string{"invalid", "s3cr3t", "nauthorized", "Jwks", "html"} { // Gardener takes some for a login that failed
+					if strings.Contains(token.Error(), other) {
+						t.Errorf("%v repeats %q", token, other)
+					}
+				}
+				if isAnswer := strings.Contains(err.Error(), "status"); isAnswer && token.Date.Format(http.TimeFormat) != clock {
 					t.Errorf("the endpoint's clock shows %s, want %s", token.Date, clock)
 				}
 				remove()
@@ -74,16 +127,49 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 	}
 }
 
+// Keys of either form work, at the endpoint that each names.
+func TestKeysOfEachFormGetATokenAtTheirEndpoint(t *testing.T) {
+	for form, want := range map[iaasmock.KeyForm]string{
+		iaasmock.KeyForm2026: "https://accounts.stackit.cloud/oauth/v2/token",
+		iaasmock.KeyForm2025: "https://service-account.api.stackit.cloud/token",
+	} {
+		r := newRig(t, iaasmock.WithKeyForm(form))
+		key, err := r.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		next := r.sessions.Transport
+		r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+			asked = append(asked, request.URL.String())
+			return next.RoundTrip(request)
+		})
+		session, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := list(t.Context(), session); err != nil || len(asked) != 2 || asked[0] != want {
+			t.Errorf("a key of %s: %v after %v, want %s first", form, err, asked, want)
+		}
+	}
+}
+
 // Who needs a token while the next fetch is not due gets the failure of the last one.
 func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
 	for name, row := range map[string]struct {
-		status, attempts int
-	}{"down": {http.StatusServiceUnavailable, tokenAttempts}, "refused": {http.StatusUnauthorized, 1}} {
+		fault     iaasmock.Fault
+		attempts  int
+		isRefused bool
+	}{
+		"down":          {iaasmock.Fault{Operation: "Token", Status: http.StatusServiceUnavailable}, tokenAttempts, false},
+		"not the API's": {iaasmock.Fault{Operation: "Token", Status: http.StatusForbidden, Body: "<html>"}, tokenAttempts, false},
+		"refused":       {refused, 1, true},
+	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.sessions.Jitter = func() float64 { return 0 }
 			session := r.session()
-			fail := func() { r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: row.status}) }
+			fail := func() { r.cloud.Inject(row.fault) }
 			wantFetches := func(pauses ...time.Duration) {
 				t.Helper()
 				for _, pause := range pauses {
@@ -93,7 +179,7 @@ func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
 					}
 					<-time.After(pause - time.Millisecond)
 					var token *TokenError
-					if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused != (row.status == http.StatusUnauthorized) {
+					if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused != row.isRefused {
 						t.Errorf("meanwhile: %v, want the last failure", err)
 					}
 					if fetches := r.cloud.CallCounts()["Token"]; fetches != row.attempts {

@@ -99,7 +99,7 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized}, calls: 1, attempts: 2,
 			want: []series{{retries, labels{"ListServers", "GET", "401"}, 1}, {tokens, labels{"granted"}, 2}}},
 		"the key is refused": {
-			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusUnauthorized}, calls: 1,
+			fault: refused, calls: 1,
 			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1}}},
 		"the token endpoint is out of order": {
 			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway}, calls: 1,

@@ -432,7 +432,7 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 		"for a token that does not come": {text: "context deadline exceeded",
 			fault: iaasmock.Fault{Operation: "Token", Delay: 20 * time.Second}},
 		"for a token endpoint that is down": {fault: iaasmock.Fault{Operation: "Token", Status: 503}, text: "access token"},
-		"for a token that is refused":       {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},
+		"for a token that is refused":       {fault: refused, text: "access token"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

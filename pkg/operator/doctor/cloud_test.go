@@ -74,7 +74,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	t.Cleanup(server.Close)
 	s.config.Endpoint, s.config.IdentityURL = server.URL, server.URL+"/oauth/v2/token"
 	if s.config.TokenURL == "" {
-		s.config.TokenURL = server.URL + "/token"
+		s.config.TokenURL = server.URL + "/oauth/v2/token"
 	}
 	if _, set := s.secret["serviceAccountKey"]; !set {
 		key, err := json.Marshal(s.key)
@@ -182,6 +182,8 @@ func TestAccounts(t *testing.T) {
 		}, 1, []string{"WRONG token: refused by http://", "this one was deleted or has expired", "FINE clock: "}},
 		"a token endpoint out of order": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}),
 			2, []string{"UNKNOWN token: none from http://", "try again later"}},
+		"a gateway's page for a token": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),
+			2, []string{"FINE clock: agrees", "UNKNOWN token: none from http://", "or a gateway before it, failed with status 403", "try again later"}},
 		"a token endpoint that is none": {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" },
 			2, []string{"UNKNOWN token: none from http://127.0.0.1:1/token: ", "connection refused"}},
 		"an API that refuses the token": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}),

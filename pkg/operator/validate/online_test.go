@@ -265,11 +265,12 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	const both = "MachineClass default/worker, MachineClass default/second"
 	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
+	refused := iaasmock.Fault{Operation: "Token", Status: 400, Body: `{"error":"invalid_grant"}`}
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
 		says  string
 	}{
-		"key is refused":        {iaasmock.Fault{Operation: "Token", Status: 401}, string(provider.ReasonCredentialsRefused)},
+		"key is refused":        {refused, string(provider.ReasonCredentialsRefused)},
 		"API refuses":           {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}, string(provider.ReasonCredentialsRefused)},
 		"token endpoint fails":  {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown)},
 		"no answers":            {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}, "not checked to the end: " + both},

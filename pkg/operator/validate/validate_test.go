@@ -85,7 +85,7 @@ func online(t *testing.T, options ...iaasmock.Option) (*account.Access, *iaasmoc
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
 	return &account.Access{
-		Sessions:  &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}},
+		Sessions:  &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, TokenURL: server.URL + "/oauth/v2/token"}},
 		Namespace: "default", ReadTimeout: 30 * time.Second,
 	}, cloud
 }

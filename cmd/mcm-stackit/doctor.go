@@ -27,7 +27,7 @@ not tried.
 
 Credentials are those of the MachineClasses of the namespace, unless --secret, or flags and
 environment name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
-HINT (worth knowing); the line below says what to do.
+HINT (worth knowing); the text, or the line below it, says what to do.
 
 Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 wrong usage.`,
 		Example: `  # The MachineClasses of a namespace, their credentials, and the cluster

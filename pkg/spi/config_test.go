@@ -59,6 +59,9 @@ func TestTokenEndpoint(t *testing.T) {
 		own  = "https://service-account.api.stackit.cloud/token"
 		of26 = "https://accounts.stackit.cloud/oauth/v2/token"
 		flag = "a.example,b.*.example"
+
+		landscape = "https://service-account.api.eu01.qa.stackit.cloud/token"
+		foundry   = "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token"
 	)
 	label := strings.Repeat("a", 63)
 	for name, row := range map[string]struct {
@@ -71,8 +74,8 @@ func TestTokenEndpoint(t *testing.T) {
 		"of 2025":                     {Config{}, own, own},
 		"of 2026":                     {Config{}, of26, of26},
 		"with the port":               {Config{}, "https://accounts.stackit.cloud:443/oauth/v2/token", of26},
-		"another landscape":           {Config{}, "https://service-account.api.eu01.qa.stackit.cloud/token", "https://service-account.api.eu01.qa.stackit.cloud/token"},
-		"a Cloud Foundry host":        {Config{}, "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token", "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token"},
+		"another landscape":           {Config{}, landscape, landscape},
+		"a Cloud Foundry host":        {Config{}, foundry, foundry},
 		"no path":                     {Config{}, "https://accounts.stackit.cloud", "https://accounts.stackit.cloud"},
 		"another path":                {Config{}, "https://accounts.stackit.cloud/a/%2F/b@c:1", "https://accounts.stackit.cloud/a/%2F/b@c:1"},
 		"a path with two slashes":     {Config{}, "https://accounts.stackit.cloud//evil.example/a", "https://accounts.stackit.cloud//evil.example/a"},
@@ -175,26 +178,11 @@ func TestCheckTokenHosts(t *testing.T) {
 	}
 }
 
-func TestParseKeyRefusesWhatCannotWork(t *testing.T) {
-	for name, row := range map[string]struct{ key, says string }{
-		"nothing":        {"", "missing"},
-		"no JSON":        {"s3cr3t", "not the JSON"},
-		"no credentials": {`{"id":"d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"}`, `no "credentials"`},
-		"nothing in it": {`{"id":"d61a8564-c8dd-4ffb-bc15-143e7d0c85ed","credentials":{"sub":"d61a8564-c8dd-4ffb-bc15-143e7d0c85ed","aud":"s3cr3t"}}`,
-			"credentials.iss, credentials.kid, credentials.privateKey"},
-		"id no UUID": {`{"id":"s3cr3t"}`, "not the JSON"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := parseKey(row.key)
-			if !IsRefused(err) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
-				t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
-			}
-		})
-	}
-}
-
 func TestInspectKey(t *testing.T) {
-	const required = `"credentials": {"iss": "a@b", "kid": "c", "sub": "00000000-0000-4000-8000-000000000002", "privateKey": "d"}`
+	const (
+		required = `"credentials": {"iss": "a@b", "kid": "c", "sub": "00000000-0000-4000-8000-000000000002", "privateKey": "d"}`
+		project  = "00000000-0000-4000-8000-000000000003"
+	)
 	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, row := range map[string]struct {
 		key  string
@@ -203,6 +191,8 @@ func TestInspectKey(t *testing.T) {
 		"all fields": {`{"id": "00000000-0000-4000-8000-000000000001", "createdAt": "2026-01-02T03:04:05Z", ` +
 			`"validUntil": "2027-01-02T03:04:05Z", "active": true, ` + required + `}`,
 			Key{ID: "00000000-0000-4000-8000-000000000001", ValidUntil: end}},
+		"with a project":                {`{"projectId": "` + project + `", ` + required + `}`, Key{ProjectID: project}},
+		"with no text as project":       {`{"projectId": 1, "active": false, ` + required + `}`, Key{Inactive: true}},
 		"inactive":                      {`{"active": false, ` + required + `}`, Key{Inactive: true}},
 		"no field that is not required": {`{` + required + `}`, Key{}},
 		"null fields":                   {`{"validUntil": null, "active": null, ` + required + `}`, Key{}},

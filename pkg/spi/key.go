@@ -6,13 +6,20 @@ package spi
 import (
 	"crypto/sha256"
 	"encoding/asn1"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math/big"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 	"k8s.io/utils/clock"
@@ -35,9 +42,12 @@ const (
 type Key struct {
 	// ID is the key's UUID, Issuer the mail address of its service account.
 	ID, Issuer string
+	// ProjectID is the project of the service account; "" if the key does not say, as those that
+	// were made before 2026. Other projects may have given the account rights.
+	ProjectID string
 	// ValidUntil is the zero time for a key that does not expire.
 	ValidUntil time.Time
-	// Inactive says that the key was switched off when it was written down.
+	// Inactive reports whether the key was switched off when it was written down.
 	Inactive bool
 	// TokenEndpoint is the URL where access tokens are asked for.
 	TokenEndpoint string
@@ -59,13 +69,14 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	if parsed.ValidUntil != nil {
 		key.ValidUntil = *parsed.ValidUntil
 	}
-	// The SDK's type does not tell a key without the field from one that is inactive.
-	var state struct {
-		Active *bool `json:"active"`
+	// The SDK's type has no project, and does not tell a key without the field active from one
+	// that is inactive.
+	var more struct {
+		ProjectID string `json:"projectId"`
+		Active    *bool  `json:"active"`
 	}
-	if err := json.Unmarshal([]byte(keyJSON), &state); err == nil && state.Active != nil {
-		key.Inactive = !*state.Active
-	}
+	_ = json.Unmarshal([]byte(keyJSON), &more) // a field of another type says nothing
+	key.ProjectID, key.Inactive = more.ProjectID, more.Active != nil && !*more.Active
 	return key, nil
 }
 
@@ -77,14 +88,11 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	if len(keyJSON) > maxKey {
 		return nil, &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
+			"the service-account key has %d bytes, must have at most %d: %s", len(keyJSON), maxKey, putInTheFile)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
-	if err := json.Unmarshal([]byte(keyJSON), key); err != nil {
-		return nil, &CredentialsError{Reason: "the service-account key is not the JSON that STACKIT hands out for a key"}
-	}
-	if key.Credentials == nil {
-		return nil, &CredentialsError{Reason: `the service-account key has no "credentials"`}
+	if err := json.Unmarshal([]byte(keyJSON), key); err != nil || key.Credentials == nil {
+		return nil, &CredentialsError{Reason: "the service-account key " + noKey(keyJSON)}
 	}
 	var missing []string
 	for _, field := range []struct{ name, value string }{
@@ -94,11 +102,18 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 			missing = append(missing, "credentials."+field.name)
 		}
 	}
-	if len(missing) > 0 {
-		return nil, &CredentialsError{Reason: "the service-account key lacks " + strings.Join(missing, ", ")}
+	if len(missing) == 0 {
+		return key, nil
 	}
-	return key, nil
+	remedy := "put in the whole file that STACKIT handed out when the key was made, or make a new key"
+	if len(missing) == 1 && privateKey(key) == "" && key.KeyOrigin == userProvided {
+		remedy = "STACKIT has only the public key of a key pair of your own; add your private key there, in PEM form"
+	}
+	return nil, &CredentialsError{Reason: "the service-account key lacks " + strings.Join(missing, ", ") + ": " + remedy}
 }
+
+// userProvided is the keyOrigin of a key whose key pair the user made.
+const userProvided = "USER_PROVIDED"
 
 func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	if key.Credentials.PrivateKey == nil {
@@ -107,14 +122,144 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-var (
-	// errPrivateKey says that a private key is none that a session can sign with.
-	errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, " +
-		"must be an RSA key in PEM form"}
-	// errCannotSign says that a private key can be read, and signed nothing.
-	errCannotSign = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot sign: " +
-		"its numbers do not belong together"}
+// noKey describes a text that is not a key: its form, and the fix. Files pass editors, shells and
+// base64 on their way into a Secret. It repeats nothing of the text.
+func noKey(text string) string {
+	switch trimmed := strings.TrimSpace(text); {
+	case isUTF16(text):
+		return "is UTF-16 text, as PowerShell's > writes it: save the file as UTF-8"
+	case strings.HasPrefix(text, "\ufeff"):
+		return "begins with a byte order mark (BOM): save the file as UTF-8 without one"
+	case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
+		return noKeyJSON(text) + ": " + putInTheFile
+	case strings.HasPrefix(trimmed, "-----BEGIN"):
+		return "is a PEM file, not a key with its credentials: " + putInTheFile
+	case strings.HasPrefix(trimmed, `"`), strings.HasPrefix(trimmed, "'"):
+		return "is a string in quotes: put in the JSON itself"
+	case isBase64(trimmed):
+		return "is encoded in base64: put in the JSON itself (a Secret's data is encoded once, its stringData not at all)"
+	case keyPath.MatchString(trimmed):
+		return "is the path of a file: put in the file's content"
+	case jwtForm.MatchString(trimmed):
+		return "is a token, not a key: " + putInTheFile
+	case keyYAML.MatchString(text):
+		return "is YAML, not JSON: " + putInTheFile
+	default:
+		return otherText
+	}
+}
+
+const (
+	putInTheFile = "put in the JSON file that STACKIT handed out, as it is"
+	// otherText describes a text of no known form.
+	otherText = "is not the JSON that STACKIT hands out for a key: " + putInTheFile
 )
+
+var (
+	keyPath = regexp.MustCompile(`^(file:|@|~|\$|%|\.{0,2}/|\\\\|[A-Za-z]:[\\/])[^\n{]*$|^[^\n{]*\.json$`)
+	jwtForm = regexp.MustCompile(`^ey[\w-]+\.[\w-]+\.[\w-]*$`)
+	keyYAML = regexp.MustCompile(`(?m)^\s*credentials:`)
+)
+
+// isUTF16 reports whether a text is UTF-16, with a byte order mark or without.
+func isUTF16(text string) bool { return strings.Count(text, "\x00")*3 > len(text) }
+
+// isBase64 reports whether a text is base64, once or several times, of a key or a PEM file.
+func isBase64(text string) bool {
+	text = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(text)
+	bytes, err := base64.RawStdEncoding.DecodeString(text)
+	decoded := strings.TrimSpace(strings.TrimPrefix(string(bytes), "\ufeff"))
+	isKey := strings.HasPrefix(decoded, "{") && utf8.ValidString(decoded) || strings.HasPrefix(decoded, "-----BEGIN")
+	return err == nil && decoded != "" && (isKey || isUTF16(decoded) || isBase64(decoded))
+}
+
+// noKeyJSON describes a text that begins as JSON and is not a key.
+func noKeyJSON(text string) string {
+	var content any
+	err := json.Unmarshal([]byte(text), &content)
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return noJSON(text, int(syntax.Offset)-1)
+	}
+	fields, isObject := content.(map[string]any)
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(json.Unmarshal([]byte(text), &clients.ServiceAccountKeyResponse{}), &typed) && typed.Field != "":
+		return "has a value of the wrong type in " + typed.Field
+	case isObject && fields["credentials"] != nil:
+		return "has a field that cannot be read: id and credentials.sub must be UUIDs, createdAt and validUntil dates"
+	case isObject && fields["privateKey"] != nil:
+		return `is only the "credentials" of a key`
+	case holdsKey(content):
+		return "stands inside another object"
+	default:
+		return `has no "credentials"`
+	}
+}
+
+// noJSON describes a text that is JSON until the byte at the offset. Lines are those of the key, which
+// stands inside a manifest.
+func noJSON(text string, offset int) string {
+	before, wrong := text[:offset], text[offset]
+	value := strings.TrimRight(before, " \t\r\n")
+	line := func(text string) int { return strings.Count(text, "\n") + 1 }
+	switch {
+	case errors.Is(json.NewDecoder(strings.NewReader(text)).Decode(new(any)), io.ErrUnexpectedEOF):
+		return "is JSON that ends too early"
+	case strings.HasSuffix(value, ",") && (wrong == '}' || wrong == ']'):
+		return fmt.Sprintf("is not JSON: there is a trailing comma at the end of its line %d", line(value))
+	case wrong == '\n', wrong == '\r':
+		return fmt.Sprintf(`is not JSON: a text breaks off at the end of its line %d (the private key's line breaks must be \n)`, line(before))
+	default:
+		return fmt.Sprintf("is not JSON: it goes wrong in its line %d", line(before))
+	}
+}
+
+// holdsKey reports whether a key is somewhere in a JSON value, or in a text of it.
+func holdsKey(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		_, isKey := value["credentials"].(map[string]any)
+		return isKey || slices.ContainsFunc(slices.Collect(maps.Values(value)), holdsKey)
+	case []any:
+		return slices.ContainsFunc(value, holdsKey)
+	case string:
+		var inner map[string]any
+		return json.Unmarshal([]byte(value), &inner) == nil && holdsKey(inner)
+	default:
+		return false
+	}
+}
+
+var (
+	// errPrivateKey is about a private key that cannot be read.
+	errPrivateKey = privateKeyError("cannot be used, must be an RSA key in PEM form" + orNewKey)
+	// errCannotSign is about a private key that can be read, and signed nothing.
+	errCannotSign = privateKeyError("is inconsistent and cannot sign" + orNewKey)
+)
+
+const orNewKey = ": put in the one that belongs to the key, or make a new key"
+
+func privateKeyError(text string) error {
+	return &CredentialsError{Reason: "the service-account key's credentials.privateKey " + text}
+}
+
+// privateKeyBlock decodes a private key's PEM. The error names what is there instead.
+func privateKeyBlock(text string) (*pem.Block, error) {
+	block, _ := pem.Decode([]byte(text))
+	switch {
+	case block == nil && strings.Contains(text, "-----BEGIN") && strings.Contains(text, `\n`):
+		return nil, privateKeyError(`has its line breaks escaped twice: must be \n in the JSON, not \\n`)
+	case block == nil && strings.Contains(text, "-----BEGIN"):
+		return nil, privateKeyError("is damaged PEM: it needs its line breaks, and its first and last line")
+	case block == nil:
+		return nil, errPrivateKey
+	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":
+		return nil, privateKeyError("is encrypted, must be an RSA key in PEM form without a passphrase")
+	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
+		return nil, privateKeyError("is PEM of something else, must be the private RSA key")
+	}
+	return block, nil
+}
 
 // keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
 // time, because a flow that is asked twice panics on a token without expiry
@@ -128,9 +273,9 @@ func keyExchange(config Config, keyJSON string, signer *signer) (exchange, error
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode([]byte(privateKey(key)))
-	if block == nil {
-		return nil, errPrivateKey
+	block, err := privateKeyBlock(privateKey(key))
+	if err != nil {
+		return nil, err
 	}
 	if err := checkNumbers(block.Bytes); err != nil {
 		return nil, err
@@ -187,7 +332,7 @@ func checkNumbers(der []byte) error {
 	size := key.N.BitLen()
 	if size < minModulus || size > maxModulus {
 		return &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
+			"the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d: make a new key",
 			size, minModulus, maxModulus)}
 	}
 	for _, number := range []*big.Int{key.E, key.D, key.P, key.Q, key.Dp, key.Dq, key.Qinv} {

@@ -7,9 +7,11 @@ import (
 	"context"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"math/rand"
 	"net/http"
@@ -117,6 +119,143 @@ func pkcs8(t *testing.T, numbers []*big.Int) any {
 	}{0, pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, Parameters: asn1.NullRawValue}, inner}
 }
 
+// Files pass editors, shells and base64 on their way into a Secret. No error repeats anything of them.
+func TestWhatIsNoKeyIsNamed(t *testing.T) {
+	r := newRig(t)
+	good := string(r.key)
+	// with is the key with other fields, of its credentials if they have them; nil leaves one out.
+	with := func(changes map[string]any) string {
+		var key map[string]any
+		if err := json.Unmarshal(r.key, &key); err != nil {
+			t.Fatal(err)
+		}
+		credentials, _ := key["credentials"].(map[string]any)
+		for name, value := range changes {
+			in := key
+			if _, ok := credentials[name]; ok {
+				in = credentials
+			}
+			if in[name] = value; value == nil {
+				delete(in, name)
+			}
+		}
+		return asJSON(t, key)
+	}
+	parsed, err := parseKey(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := privateKey(parsed)
+	lines := strings.Split(private, "\n")
+	withPEM := func(text string) string { return with(map[string]any{"privateKey": text}) }
+	pemOf := func(kind, line string) string {
+		return withPEM(strings.Replace(strings.ReplaceAll(private, "PRIVATE KEY", kind), "\n", "\n"+line, 1))
+	}
+	utf16 := func(text string) string { return strings.ReplaceAll(text, "", "\x00")[1:] }
+	encoded := base64.StdEncoding.EncodeToString
+	const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+	inner := strings.Count(good, "\n") // the line before the last
+	for name, row := range map[string]struct{ key, says string }{
+		"spaces":                   {" \n", "is not the JSON that STACKIT hands out for a key: put in"},
+		"another text":             {"s3cr3t", "is not the JSON that STACKIT hands out for a key: put in"},
+		"a number":                 {"1", "is not the JSON that STACKIT hands out for a key"},
+		"base64":                   {encoded(r.key), "is encoded in base64: put in the JSON itself"},
+		"base64 in lines":          {strings.Join(strings.SplitAfter(encoded(r.key), "A"), "\r\n"), "is encoded in base64"},
+		"words that base64 has":    {"example-key", "is not the JSON that STACKIT hands out"},
+		"base64 of a bracket":      {"W1", "is not the JSON that STACKIT hands out"},
+		"base64 of bytes":          {encoded([]byte("s3cr3t\x00\x01\xff")), "is not the JSON that STACKIT hands out"},
+		"bytes":                    {"\x1f\x8b\x08\x00s3cr3t", "is not the JSON that STACKIT hands out"},
+		"base64 for URLs":          {base64.RawURLEncoding.EncodeToString(r.key), "is encoded in base64"},
+		"base64 twice":             {encoded([]byte(encoded(r.key))), "is encoded in base64"},
+		"base64 of the PEM":        {encoded([]byte(private)), "is encoded in base64"},
+		"base64 of UTF-16":         {encoded([]byte("\xff\xfe" + utf16(good))), "is encoded in base64"},
+		"the PEM":                  {private, "is a PEM file, not a key with its credentials: put in"},
+		"a byte order mark":        {"\ufeff" + good, "begins with a byte order mark"},
+		"UTF-16":                   {"\xff\xfe" + utf16(good), "is UTF-16 text"},
+		"UTF-16, big endian":       {"\xfe\xff" + utf16(good), "is UTF-16 text"},
+		"UTF-16 without a mark":    {utf16(good), "is UTF-16 text"},
+		"JSON in a string":         {asJSON(t, good), "is a string in quotes"},
+		"a shell's quotes":         {"'" + good + "'", "is a string in quotes"},
+		"quotes around JSON":       {`"` + good + `"`, "is a string in quotes"},
+		"a path":                   {"/path/to/key", "is the path of a file"},
+		"a path of home":           {"~/sa-key.json", "is the path of a file"},
+		"a path nearby":            {"./key", "is the path of a file"},
+		"a path of a variable":     {"$HOME/sa", "is the path of a file"},
+		"a path of a share":        {`\\srv\share\sa`, "is the path of a file"},
+		"a path with slashes":      {"C:/Users/me/key", "is the path of a file"},
+		"a file's name":            {"sa-key-2026.json\n", "is the path of a file"},
+		"a path of Windows":        {`C:\Users\me\key`, "is the path of a file"},
+		"a URL of a file":          {"file:///path/to/key", "is the path of a file"},
+		"curl's @":                 {"@key", "is the path of a file"},
+		"a token":                  {"eyJhbGciOiJSUzUxMiJ9.eyJpc3MiOiJhIn0.s3cr3t", "is a token, not a key"},
+		"YAML":                     {"id: s3cr3t\ncredentials:\n  iss: s3cr3t\n", "is YAML, not JSON"},
+		"a trailing comma":         {strings.TrimSuffix(good, "\n}") + ",\n}", fmt.Sprintf("a trailing comma at the end of its line %d:", inner)},
+		"a comma within":           {strings.Replace(good, "\n  }", ",\n  }", 1), "a trailing comma at the end of its line"},
+		"a comma that is not":      {strings.Replace(good, ",\n", "\n", 1), "is not JSON: it goes wrong in its line 3:"},
+		"a comment":                {"{ // s3cr3t\n" + good[1:], "is not JSON: it goes wrong in its line 1:"},
+		"more behind it":           {good + "\n" + good, "is not JSON: it goes wrong in its line"},
+		"a comment behind a comma": {strings.Replace(good, ",\n", ",\n// s3cr3t\n", 1), "is not JSON: it goes wrong in its line 3:"},
+		"a name without quotes":    {strings.Replace(good, `"active"`, "active", 1), "is not JSON: it goes wrong in its line"},
+		"line breaks in a text":    {strings.Replace(good, `\n`, "\n", 1), "is not JSON: a text breaks off at the end of its line"},
+		"two commas":               {strings.Replace(good, ",\n", ",,\n", 1), "is not JSON: it goes wrong in its line 2:"},
+		"half of it":               {good[:len(good)/2], "is JSON that ends too early"},
+		"a bracket":                {"{", "is JSON that ends too early"},
+		"another object":           {`{"key":` + good + `}`, "stands inside another object"},
+		"a list":                   {"[" + good + "]", "stands inside another object"},
+		"a Secret": {asJSON(t, map[string]any{"kind": "Secret", "stringData": map[string]any{"serviceAccountKey": good}}),
+			"stands inside another object"},
+		"its credentials alone": {asJSON(t, parsed.Credentials), `is only the "credentials" of a key: put in`},
+		"no credentials":        {`{"id":"` + id + `"}`, `has no "credentials": put in`},
+		"null":                  {"null", "is not the JSON that STACKIT hands out for a key"},
+		"nothing in it": {`{"id":"` + id + `","credentials":{"sub":"` + id + `","aud":"s3cr3t"}}`,
+			"lacks credentials.iss, credentials.kid, credentials.privateKey: put in the whole file"},
+		"an id that is no UUID":       {with(map[string]any{"id": "s3cr3t"}), "has a field that cannot be read: id and credentials.sub must be UUIDs"},
+		"a date that is none":         {with(map[string]any{"validUntil": "s3cr3t"}), "createdAt and validUntil dates"},
+		"credentials that are a text": {`{"credentials":"s3cr3t"}`, "has a value of the wrong type in credentials: put in"},
+		"without private key":         {with(map[string]any{"privateKey": nil}), "lacks credentials.privateKey: put in the whole file"},
+		"without the user's own": {with(map[string]any{"privateKey": nil, "keyOrigin": "USER_PROVIDED"}),
+			"lacks credentials.privateKey: STACKIT has only the public key of a key pair of your own; add your private key there, in PEM form"},
+		"without the user's own, and more": {with(map[string]any{"privateKey": nil, "kid": nil, "keyOrigin": "USER_PROVIDED"}),
+			"lacks credentials.kid, credentials.privateKey: put in the whole file"},
+		"the user's own without kid": {with(map[string]any{"kid": nil, "keyOrigin": "USER_PROVIDED"}),
+			"lacks credentials.kid: put in the whole file"},
+		"a private key that is a number": {with(map[string]any{"privateKey": 1}), "has a value of the wrong type in credentials.privateKey: put in"},
+		"a path for a private key":       {withPEM(`C:\keys\new.pem`), "cannot be used, must be an RSA key in PEM form"},
+		"a private key that is empty":    {withPEM(""), "lacks credentials.privateKey"},
+		"line breaks escaped twice":      {withPEM(strings.ReplaceAll(private, "\n", `\n`)), `escaped twice: must be \n in the JSON, not \\n`},
+		"spaces for line breaks":         {withPEM(strings.Join(lines, " ")), "is damaged PEM"},
+		"no last line":                   {withPEM(strings.Join(lines[:len(lines)-2], "\n")), "is damaged PEM"},
+		"an encrypted private key":       {pemOf("ENCRYPTED PRIVATE KEY", ""), "is encrypted, must be an RSA key in PEM form without a passphrase"},
+		"one encrypted as of old":        {pemOf("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,s3cr3t\n\n"), "is encrypted"},
+		"a public key":                   {pemOf("PUBLIC KEY", ""), "is PEM of something else, must be the private RSA key"},
+		"a private key without PEM":      {withPEM("s3cr3t"), "cannot be used, must be an RSA key in PEM form"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: row.key})
+			if !IsRefused(err) || !strings.Contains(err.Error(), row.says) {
+				t.Fatalf("got %v, want a CredentialsError that says %q", err, row.says)
+			}
+			for _, secret := range []string{"s3cr3t", lines[1][:16], "invalid character"} { // the last one is Gardener's word for a login that failed
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%v repeats %q", err, secret)
+				}
+			}
+		})
+	}
+	if tokens := r.cloud.CallCounts()["Token"]; tokens != 0 {
+		t.Errorf("%d tokens were asked for", tokens)
+	}
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // A key of 44,910 bits took 9 s to parse, and 21 s to sign with; one whose first factor has 40,000
 // bits and whose coefficient is missing took 5 minutes to parse.
 func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
@@ -137,7 +276,6 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 		"a factor over the modulus": {keyOf(t, large), notUsable},
 		"900 kB of text":            {strings.Repeat("s3cr3t", 150_000), "has 900000 bytes, must have at most 16384"},
 		"900 kB of brackets":        {strings.Repeat("[", 900_000), "has 900000 bytes, must have at most 16384"},
-		"no PEM":                    {strings.ReplaceAll(keyOf(t, usual), "BEGIN", "BEGINN"), notUsable},
 		"no DER":                    {keyOf(t, []byte("s3cr3t")), notUsable},
 		"no numbers":                {keyOf(t, []*big.Int{}), notUsable},
 		"no RSA key":                {keyOf(t, struct{ Version, Key []byte }{}), notUsable},

@@ -29,6 +29,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -390,4 +391,35 @@ func (a *Account) Server(ctx context.Context, id string) (*provider.Server, erro
 func (a *Account) Failure(err error) error {
 	_, text := provider.Classify(err)
 	return fmt.Errorf("%s: %s", a.Origin, text)
+}
+
+// keyExpiresSoon is how long before its end a key is worth replacing.
+const keyExpiresSoon = 14 * 24 * time.Hour
+
+// CheckKey reports, in findings without a subject, that a service-account key is inactive, expires
+// or has expired at the time now, or belongs to another project than projectID, in which it is used.
+func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
+	const renew = "make a new key of the service account, put its JSON into the Secret, and delete this one once nothing else uses it"
+	var found report.Findings
+	add := func(verdict report.Verdict, remedy, format string, args ...any) {
+		found = append(found, report.Finding{Verdict: verdict, Found: fmt.Sprintf(format, args...), Remedy: remedy})
+	}
+	if key.Inactive {
+		add(report.Wrong, "activate it, or "+renew, "is inactive, as its file says")
+	}
+	left, end := key.ValidUntil.Sub(now), key.ValidUntil.UTC().Format(time.DateTime)
+	switch {
+	case key.ValidUntil.IsZero():
+	case left <= 0:
+		add(report.Wrong, renew, "expired at %s UTC", end)
+	case left < 24*time.Hour:
+		add(report.Hint, renew, "expires at %s UTC, within a day", end)
+	case left < keyExpiresSoon:
+		add(report.Hint, renew, "expires at %s UTC, in %s", end, report.Count(int(left/(24*time.Hour)), "day"))
+	}
+	if key.ProjectID != "" && validation.IsUUID(projectID) && !strings.EqualFold(key.ProjectID, projectID) {
+		add(report.Hint, "correct projectId or the key, unless its service account was given rights in project "+projectID,
+			"belongs to a service account of another project, %.40q", key.ProjectID)
+	}
+	return found
 }

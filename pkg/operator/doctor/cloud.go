@@ -15,15 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
-	// keyExpiresSoon is how long before its end a key is worth replacing.
-	keyExpiresSoon = 14 * 24 * time.Hour
 	// Access tokens are asked for with the local time, and the driver allows the API
 	// server's clock and its own to differ by 10 s.
 	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
@@ -96,12 +93,13 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 }
 
-// credentialsRemedy is what to do about credentials that no session can be made with.
+// credentialsRemedy is what to do about credentials that no session can be made with; "" for a key,
+// of which the error says it.
 func credentialsRemedy(err *spi.CredentialsError) string {
 	if err.Identity {
 		return "renew the token, or correct what the Secret names"
 	}
-	return "make a new key of the service account, and put its JSON into the Secret"
+	return ""
 }
 
 // checkCredentials says what the service-account key, or the workload identity, tells of
@@ -140,20 +138,17 @@ func (p *accountCheck) checkKey() {
 		p.reportCredentials(subjectCredentials, err)
 		return
 	}
-	found := fmt.Sprintf("key %s of %s", key.ID, key.Issuer)
-	const renew = "make a new key of the service account, put its JSON into the Secret, then delete this one"
-	left := key.ValidUntil.Sub(p.Clock.Now())
-	switch expires := key.ValidUntil.UTC().Format(time.DateTime); {
-	case key.Inactive:
-		p.wrong(subjectKey, found+", not active", renew)
+	name := fmt.Sprintf("key %s of %s", key.ID, key.Issuer)
+	findings := account.CheckKey(key, p.Session.ProjectID, p.Clock.Now())
+	for _, found := range findings {
+		p.report(found.Verdict, subjectKey, name+" "+found.Found, found.Remedy)
+	}
+	switch {
+	case len(findings) > 0:
 	case key.ValidUntil.IsZero():
-		p.fine(subjectKey, found+", does not expire")
-	case left <= 0:
-		p.wrong(subjectKey, fmt.Sprintf("%s, expired at %s UTC", found, expires), renew)
-	case left < keyExpiresSoon:
-		p.hint(subjectKey, fmt.Sprintf("%s, expires at %s UTC, in %s", found, expires, report.Count(int(left/(24*time.Hour)), "day")), renew)
+		p.fine(subjectKey, name+", does not expire")
 	default:
-		p.fine(subjectKey, fmt.Sprintf("%s, valid until %s UTC", found, expires))
+		p.fine(subjectKey, fmt.Sprintf("%s, valid until %s UTC", name, key.ValidUntil.UTC().Format(time.DateTime)))
 	}
 }
 
@@ -223,7 +218,7 @@ func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	if key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint
 	}
-	return url, "make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock"
+	return url, "make a new key: this one was deleted or switched off, has expired, or belongs to another environment of STACKIT; or correct the clock"
 }
 
 // driverRead is one that the driver makes.

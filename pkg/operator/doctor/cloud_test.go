@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -44,6 +45,9 @@ type sick struct {
 	report func(report.Finding)
 }
 
+// ownEndpoint as a TokenURL stands for the key's own.
+const ownEndpoint = "own"
+
 func newSick(t *testing.T) *sick {
 	t.Helper()
 	key, err := serviceAccountKey()
@@ -73,8 +77,11 @@ func (s *sick) examine(t *testing.T) *Result {
 	}))
 	t.Cleanup(server.Close)
 	s.config.Endpoint, s.config.IdentityURL = server.URL, server.URL+"/oauth/v2/token"
-	if s.config.TokenURL == "" {
+	switch s.config.TokenURL {
+	case "":
 		s.config.TokenURL = server.URL + "/oauth/v2/token"
+	case ownEndpoint:
+		s.config.TokenURL = ""
 	}
 	if _, set := s.secret["serviceAccountKey"]; !set {
 		key, err := json.Marshal(s.key)
@@ -157,13 +164,37 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG service-account key: key ", "expired at ", "make a new key"}},
 		"a key that expires soon": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) },
 			0, []string{"HINT service-account key: key ", "in 9 days"}},
+		"a key that expires today": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(0.1) },
+			0, []string{"HINT service-account key: key ", "within a day"}},
+		"a key that has just expired": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-0.001) },
+			1, []string{"WRONG service-account key: key ", "expired at "}},
+		"an inactive key that expired": {func(_ *testing.T, s *sick) { s.key["active"], s.key["validUntil"] = false, inDays(-1) },
+			1, []string{" is inactive, ", " expired at "}},
 		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
 			0, []string{"FINE service-account key: key ", "valid until "}},
 		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false },
-			1, []string{"WRONG service-account key: key ", "not active"}},
+			1, []string{"WRONG service-account key: key ", "is inactive, as its file says; activate it, or make a new key"}},
 		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
 			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
-				"the service-account key is not the JSON", "make a new key"}},
+				"the service-account key is JSON that ends too early: put in the JSON file that STACKIT handed out, as it is"}},
+		"a key that is base64": {func(_ *testing.T, s *sick) {
+			s.secret["serviceAccountKey"] = base64.StdEncoding.EncodeToString([]byte(`{"id":"canary"}`))
+		}, 1, []string{"WRONG service-account key: Secret shoot--demo/sick", "is encoded in base64: put in the JSON itself"}},
+		"a key without the user's own private key": {func(_ *testing.T, s *sick) {
+			s.key["keyOrigin"] = "USER_PROVIDED"
+			delete(s.key["credentials"].(map[string]any), "privateKey")
+		}, 1, []string{"WRONG service-account key: ", "lacks credentials.privateKey: ", "add your private key there, in PEM form"}},
+		"a key with an endpoint elsewhere": {func(_ *testing.T, s *sick) {
+			s.config.TokenURL, s.key["credentials"].(map[string]any)["tokenEndpoint"] = ownEndpoint, "https://token.example/token"
+		}, 1, []string{"WRONG service-account key: ", "credentials.tokenEndpoint must be https://<host>/<path>",
+			"set the sidecar's variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
+		"a key of another project": {func(_ *testing.T, s *sick) { s.key["projectId"] = iaasmock.SecondProjectID },
+			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` + iaasmock.SecondProjectID + `"; correct ` +
+				"projectId or the key, unless its service account was given rights in project " + iaasmock.DefaultProjectID, "FINE token: granted"}},
+		"a key of 2025": {func(_ *testing.T, s *sick) {
+			delete(s.key, "projectId")
+			delete(s.key["credentials"].(map[string]any), "tokenEndpoint")
+		}, 0, []string{"FINE service-account key: key ", "does not expire\n", "FINE token: granted by http://"}},
 		"a Secret without project": {func(_ *testing.T, s *sick) { delete(s.secret, "projectId") },
 			1, []string{"WRONG credentials: ", "projectId"}},
 		"a clock that is ahead": {func(_ *testing.T, s *sick) { s.date = -time.Minute },
@@ -179,7 +210,7 @@ func TestAccounts(t *testing.T) {
 			if err := s.cloud.RevokeServiceAccountKey(key); err != nil {
 				t.Fatal(err)
 			}
-		}, 1, []string{"WRONG token: refused by http://", "this one was deleted or has expired", "FINE clock: "}},
+		}, 1, []string{"WRONG token: refused by http://", "/oauth/v2/token: ", "this one was deleted or switched off, has expired", "FINE clock: "}},
 		"a token endpoint out of order": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}),
 			2, []string{"UNKNOWN token: none from http://", "try again later"}},
 		"a gateway's page for a token": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),

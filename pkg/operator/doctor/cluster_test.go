@@ -132,7 +132,7 @@ func TestCluster(t *testing.T) {
 		"a class whose key is no JSON": {func(c *clinic) {
 			c.Access.Sessions.Config.NoAuth, c.secret().Data["serviceAccountKey"] = false, []byte("{")
 		}, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials of MachineClass worker: " +
-			"the service-account key is not the JSON", "; make a new key of the service account"}},
+			"the service-account key is JSON that ends too early: put in the JSON file that STACKIT handed out, as it is"}},
 		"two regions": {func(c *clinic) {
 			labels := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
 			c.Add(testrig.Class("abroad", map[string]any{"region": iaasmock.SecondRegion, "labels": labels}))

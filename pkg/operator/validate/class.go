@@ -239,17 +239,22 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 // reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
 // it, or, if none does, at the last one.
 func (v *validator) reportKey(check *classCheck, key, text string) {
+	v.reportKeyAs(report.Wrong, check, key, text)
+}
+
+// reportKeyAs is reportKey with a verdict.
+func (v *validator) reportKeyAs(verdict report.Verdict, check *classCheck, key, text string) {
 	if secret, name := check.holderOf(key); secret != nil {
 		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
 			v.withoutSecret(secret, secret.keyPath(name),
 				"is a placeholder ("+placeholder+"): whether the value is right cannot be checked")
 			return
 		}
-		v.report(secret, report.Wrong, secret.keyPath(name), text)
+		v.report(secret, verdict, secret.keyPath(name), text)
 		return
 	}
 	last := check.secrets[len(check.secrets)-1]
-	v.report(last, report.Wrong, last.keyPath(key), text)
+	v.report(last, verdict, last.keyPath(key), text)
 }
 
 // keyPath returns where a key of a Secret stands, or should.
@@ -274,13 +279,13 @@ func (v *validator) checkUserData(check *classCheck) {
 // identity. What is in a file of the sidecar's pod cannot be checked here.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.Sessions.Session(provider.Credentials(secret))
-	unusable := provider.CredentialsProblem(secret, err, check.rejected)
-	if unusable != nil {
-		text := body(unusable)
-		if secret.ServiceAccountKey != "" {
-			text += "; put in the whole file that STACKIT handed out, with the private key"
+	if unusable := provider.CredentialsProblem(secret, err, check.rejected); unusable != nil {
+		v.reportKey(check, strings.TrimPrefix(unusable.Field, apis.SecretPath.String()+"."), body(unusable))
+	}
+	if key, err := v.Sessions.Config.InspectKey(secret.ServiceAccountKey); err == nil && !v.Sessions.Config.NoAuth {
+		for _, found := range account.CheckKey(key, secret.ProjectID, v.Clock.Now()) {
+			v.reportKeyAs(found.Verdict, check, apis.SecretServiceAccountKey, "the key "+found.Found+"; "+found.Remedy)
 		}
-		v.reportKey(check, strings.TrimPrefix(unusable.Field, apis.SecretPath.String()+"."), text)
 	}
 	holder, name := check.holderOf(apis.SecretWorkloadIdentityTokenFile)
 	if holder == nil || err != nil || secret.CredentialsKey() != name {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
@@ -68,7 +69,7 @@ func class(t *testing.T) string { return strings.Split(good(t), "---\n")[1] + "-
 
 // offline reaches no cluster and no API.
 func offline() *account.Access {
-	return &account.Access{Sessions: &spi.PluginSPIImpl{}, Namespace: "default"}
+	return &account.Access{Sessions: &spi.PluginSPIImpl{}, Namespace: "default", Clock: clock.RealClock{}}
 }
 
 // online reaches the mock with the key.
@@ -86,7 +87,7 @@ func online(t *testing.T, options ...iaasmock.Option) (*account.Access, *iaasmoc
 	t.Cleanup(server.Close)
 	return &account.Access{
 		Sessions:  &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, TokenURL: server.URL + "/oauth/v2/token"}},
-		Namespace: "default", ReadTimeout: 30 * time.Second,
+		Namespace: "default", ReadTimeout: 30 * time.Second, Clock: clock.RealClock{},
 	}, cloud
 }
 
@@ -142,6 +143,7 @@ func TestFindings(t *testing.T) {
 	credentialsRef := "credentialsSecretRef: {name: more, namespace: default}\nproviderSpec:"
 	more := "apiVersion: v1\nkind: Secret\nmetadata: {name: more}\nstringData: {region: eu02}\n---\n"
 	wrong := strings.Replace(more, "region: eu02", "projectId: x", 1)
+	tomorrow := time.Now().Add(24 * time.Hour).Format(time.RFC3339)
 	nodeTemplate := func(template string) []string {
 		return []string{"providerSpec:\n", "nodeTemplate: " + template + "\nproviderSpec:\n"}
 	}
@@ -180,6 +182,25 @@ func TestFindings(t *testing.T) {
 		"key is no JSON": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "the-canary {`},
 			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: " +
 				"Invalid value: the service-account key is not the JSON"}},
+		"key in base64": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "eyJ0aGUiOiJjYW5hcnkifQ==" # {`},
+			1, []string{"Invalid value: the service-account key is encoded in base64: put in the JSON itself"}},
+		"key of the user's own, without its private part": {[]string{`\"GENERATED\"`, `\"USER_PROVIDED\"`, `\"privateKey\"`, `\"other\"`},
+			1, []string{"lacks credentials.privateKey: STACKIT has only the public key of a key pair of your own; add your private key there"}},
+		"key of another host": {[]string{"https://accounts.stackit.cloud/oauth", "https://accounts.example/oauth"},
+			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>", "--stackit-token-hosts"}},
+		"key that is switched off": {[]string{`\"active\": true`, `\"active\": false`},
+			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: the key is inactive, as its file says; activate it"}},
+		"key that expired": {[]string{`\"active\": true`, `\"active\": true, \"validUntil\": \"2026-01-01T00:00:00Z\"`},
+			1, []string{"stringData.serviceAccountKey: the key expired at 2026-01-01 00:00:00 UTC; make a new key"}},
+		"key that expires soon": {[]string{`\"active\": true`, `\"active\": true, \"validUntil\": \"` + tomorrow + `\"`},
+			0, []string{"stringData.serviceAccountKey: the key expires at ", "make a new key"}},
+		"key of another project": {[]string{`\"projectId\": \"` + iaasmock.DefaultProjectID, `\"projectId\": \"` + iaasmock.SecondProjectID},
+			0, []string{`stringData.serviceAccountKey: the key belongs to a service account of another project, "` + iaasmock.SecondProjectID + `"`}},
+		"key of another project, and none to compare": {[]string{"projectId: 1", "projectId: x1"}, 1, []string{"stringData.projectId: Invalid value"}},
+		"key that expired, in Gardener's spelling": {[]string{"serviceAccountKey:", "serviceaccount.json:",
+			`\"active\": true`, `\"active\": true, \"validUntil\": \"2026-01-01T00:00:00Z\"`},
+			1, []string{"stringData[serviceaccount.json]: the key expired at "}},
+		"key of 2025": {[]string{`\"projectId\": \"`, `\"another\": \"`, `\"tokenEndpoint\"`, `\"other\"`}, 0, nil},
 		"data that is not base64": {[]string{"stringData:\n", "data: {region: ü}\nstringData:\n"},
 			1, []string{"-:4:16: Secret default/credentials: data.region: Invalid value: is not base64"}},
 		"data instead of text": {[]string{"stringData:\n", "data: {userData: aGVsbG8=}\nstringData:\n",
@@ -253,7 +274,11 @@ func TestAllowMissingSecret(t *testing.T) {
 			1, []string{`provider: Unsupported value: "aws"`}},
 		"no Secret, and no class": {append([]string{"name: worker}}\n", "name: other}}\n"}, noSecret...),
 			2, []string{"MachineClass default/other is not given"}},
-		"placeholder":              {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, 0, []string{"is a placeholder"}},
+		"placeholder": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, 0, []string{"is a placeholder"}},
+		"placeholder in a key that expired": {[]string{`\"privateKey\": \"`, `\"privateKey\": \"replace-me`,
+			`\"active\": true`, `\"active\": true, \"validUntil\": \"2026-01-01T00:00:00Z\"`}, 0, []string{"is a placeholder"}},
+		"placeholder for a project": {[]string{"projectId: 10000000-0000-4000-8000-000000000001", "projectId: replace-me"},
+			0, []string{"stringData.projectId: is a placeholder"}},
 		"placeholder for a region": {[]string{"region: eu01", "region: replace-me/"}, 0, []string{"stringData.region: is a placeholder"}},
 		"no placeholder":           {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "x {`}, 1, []string{"the service-account key is not the JSON"}},
 	} {

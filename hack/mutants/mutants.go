@@ -198,6 +198,7 @@ var mutants = []mutant{
 	{"a gateway's page is no refusal of a token endpoint", []edit{{"pkg/spi/auth.go", "if json.Unmarshal(body, &answer) != nil {\n\t\treturn false", "if json.Unmarshal(body, &answer) != nil {\n\t\treturn true"}}},
 	{"a gateway's JSON is no refusal of a token endpoint", []edit{{"pkg/spi/auth.go", "slices.Contains(refusals, text(\"error\"))", "text(\"error\") != \"\""}}},
 	{"a 429 is no refusal of a token endpoint", []edit{{"pkg/spi/auth.go", "case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:", "case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:"}}},
+	{"what a token endpoint sends in a broken header is not repeated", []edit{{"pkg/spi/transport.go", "!isQuoting && len(text) <= maxLogged", "isQuoting || len(text) <= maxLogged"}}},
 	{"a token endpoint's JSON errors do not reach a text", []edit{{"pkg/spi/auth.go", "errors.New(\"the token endpoint answered without a usable access token\")", "fmt.Errorf(\"without a usable access token: %w\", err)"}}},
 	{"no large file is read for a token", []edit{{identity, "case info.Size() > maxIdentity:", "case info.Size() < 0:"}}},
 	{"a workload identity's token that expired is not sent", []edit{{identity, "!now.Before(claims.ExpiresAt.Time)", "now.IsZero()"}}},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -228,6 +229,9 @@ func (t *tokenSource) fetchOnce() (string, time.Time, error) {
 	case IsRefused(err), errors.Is(err, errAbandoned): // nothing was sent
 		return "", time.Time{}, err
 	case err != nil && !next.received:
+		if request := (*url.Error)(nil); errors.As(err, &request) {
+			err = withoutAnswer(request.Err)
+		}
 		return "", time.Time{}, &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
 	case err != nil, !isHeaderValue(token):
 		return "", time.Time{}, tokenFailure(err, next.date)
@@ -291,7 +295,7 @@ var (
 	refusals = []string{"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request"}
 	// keyNotFound is how service-account.api.stackit.cloud says the same (the SDK's
 	// core/clients/key_flow.go looks for it, too).
-	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid .*was not found`)
+	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid \S* ?was not found`)
 )
 
 // isRefusal reports whether a token endpoint's answer refuses the credentials. Everything else is an

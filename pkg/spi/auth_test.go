@@ -4,16 +4,20 @@
 package spi
 
 import (
+	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -58,6 +62,14 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"an unknown key":            {answer(401, `{"code":401,"msg":"`+noKey+`"}`), true, "refused the credentials with status 401"},
 		"an unknown key, message":   {gateway(400, noKey), true, "refused the credentials with status 400"},
 		"an unknown key, OAuth":     {answer(403, `{"error":"access_denied","error_description":"`+noKey+`"}`), true, "refused the credentials"},
+		"an unknown key, error":     {answer(401, `{"error":"`+noKey+`"}`), true, "refused the credentials with status 401"},
+		"another thing not found":   {gateway(403, "route was not found"), false, "failed with status 403"},
+		"a key not of this place":   {gateway(401, "API key with kid x is unknown"), false, "failed with status 401"},
+		"no access":                 {answer(400, `{"error":"access_denied"}`), false, "failed with status 400"},
+		"a longer code":             {answer(400, `{"error":"invalid_grant_type"}`), false, "failed with status 400"},
+		"a code in capitals":        {answer(400, `{"error":"INVALID_GRANT"}`), false, "failed with status 400"},
+		"a proxy's code":            {answer(407, `{"error":"invalid_grant"}`), false, "failed with status 407"},
+		"a code with 503":           {answer(503, `{"error":"invalid_grant"}`), false, "failed with status 503"},
 		"not found":                 {answer(404, `{"error":"invalid_grant"}`), false, "failed with status 404"},
 		"an unknown key, not found": {gateway(404, noKey), false, "failed with status 404"},
 		"a limit":                   {gateway(429, "rate limit on IP level exceeded; please try again later"), false, "failed with status 429"},
@@ -82,16 +94,17 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"a code with 200":           {answer(200, `{"error":"invalid_grant"}`), false, "without a usable access token"},
 		"a redirect": {iaasmock.Fault{Status: 302, Body: `{"error":"invalid_grant"}`, Header: http.Header{"Location": {"http://evil.example"}}},
 			false, "failed with status 302"},
-		"nothing with 200":   {answer(200, ""), false, "without a usable access token"},
-		"nothing with 400":   {answer(400, ""), false, "failed with status 400"},
-		"nothing with 401":   {answer(401, ""), false, "failed with status 401"},
-		"unavailable":        {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "failed with status 503"},
-		"reset":              {iaasmock.Fault{DropBefore: true}, false, "connection reset"},
-		"no token":           {answer(200, `{}`), false, "without a usable access token"},
-		"a token of bytes":   {answer(200, `{"access_token":"a\r\nHost: evil"}`), false, "without a usable access token"},
-		"a token of numbers": {answer(200, `{"access_token":1}`), false, "without a usable access token"},
-		"endless":            {answer(200, strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
-		"an endless refusal": {answer(400, `{"error":"invalid_grant"}`+strings.Repeat(" ", maxTokenAnswer)), false, "larger than 65536 bytes"},
+		"nothing with 200":     {answer(200, ""), false, "without a usable access token"},
+		"nothing with 400":     {answer(400, ""), false, "failed with status 400"},
+		"nothing with 401":     {answer(401, ""), false, "failed with status 401"},
+		"unavailable":          {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "failed with status 503"},
+		"reset":                {iaasmock.Fault{DropBefore: true}, false, "connection reset"},
+		"no token":             {answer(200, `{}`), false, "without a usable access token"},
+		"a token of bytes":     {answer(200, `{"access_token":"a\r\nHost: evil"}`), false, "without a usable access token"},
+		"a token with a blank": {answer(200, `{"access_token":"a b"}`), false, "without a usable access token"},
+		"a token of numbers":   {answer(200, `{"access_token":1}`), false, "without a usable access token"},
+		"endless":              {answer(200, strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
+		"an endless refusal":   {answer(400, `{"error":"invalid_grant"}`+strings.Repeat(" ", maxTokenAnswer)), false, "larger than 65536 bytes"},
 	} {
 		for kind, credentials := range eachKind {
 			bubble(t, name+", "+kind, func(t *testing.T) {
@@ -124,6 +137,53 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// net/http quotes what it cannot read, and an endpoint could repeat the assertion there, or a megabyte.
+func TestWhatATokenEndpointSendsIsNotRepeated(t *testing.T) {
+	for name, answer := range map[string]string{
+		"a first line":  "%s\r\n\r\n",
+		"a status":      "HTTP/1.1 %s OK\r\n\r\n",
+		"a header line": "HTTP/1.1 200 OK\r\n%s\r\n\r\n",
+		"an encoding":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\n\r\n",
+		"a length":      "HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n",
+		"a long header": "HTTP/1.1 200 OK\r\nA: %s" + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			state, flags := klog.CaptureState(), flag.NewFlagSet("", flag.ContinueOnError)
+			defer state.Restore()
+			klog.InitFlags(flags)
+			if err := flags.Parse([]string{"--logtostderr=false", "--v=4"}); err != nil {
+				t.Fatal(err)
+			}
+			klog.SetOutput(&log)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				assertion := r.FormValue("assertion")
+				connection, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = fmt.Fprintf(connection, answer, assertion)
+				_ = connection.Close()
+			}))
+			defer server.Close()
+			r := newRig(t)
+			r.sessions.Jitter = func() float64 { return 0 }
+			r.sessions.Transport, r.sessions.Config.TokenURL = nil, server.URL+strings.Repeat("/path", 2000)
+			var token *TokenError
+			if err := list(t.Context(), r.session()); !errors.As(err, &token) || token.Refused {
+				t.Fatalf("got %v, want a TokenError that is no refusal", err)
+			}
+			klog.Flush()
+			for where, text := range map[string]string{"the error": token.Error(), "the log": log.String()} {
+				if text == "" || strings.Contains(text, "eyJ") || len(text) > 3000 {
+					t.Errorf("%s has %d bytes: %.500s", where, len(text), text)
+				}
+			}
+		})
 	}
 }
 

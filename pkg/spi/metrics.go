@@ -168,7 +168,10 @@ func observe(
 	}
 	httpRequests.WithLabelValues(labels...).Inc()
 	httpDuration.WithLabelValues(labels...).Observe(elapsed.Seconds())
-	klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", request.URL.Path,
+	if err != nil {
+		err = withoutAnswer(err)
+	}
+	klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", cut(request.URL.Path),
 		"code", statusLabel(code), "duration", elapsed, "requestID", requestID, "err", err)
 }
 
@@ -181,13 +184,15 @@ func verbosity(code int) klog.Level {
 	return 4
 }
 
-// maxRequestID is how much of a request's ID is logged, in bytes: a UUID has 36, a trace 55.
-const maxRequestID = 128
+// maxLogged is how much of a text is logged that another side may have chosen, in bytes: a path of the
+// API has up to 160, a request's ID 55.
+const maxLogged = 200
+
+func cut(text string) string { return text[:min(len(text), maxLogged)] }
 
 // RequestID is how support finds a call: X-Request-Id, or the gateway's trace.
 func RequestID(header http.Header) string {
-	id := cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id"))
-	return id[:min(len(id), maxRequestID)]
+	return cut(cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id")))
 }
 
 // Operations that no path names: a token endpoint may have any, and the API has more than

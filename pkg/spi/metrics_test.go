@@ -139,8 +139,8 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 func TestARequestIDIsShort(t *testing.T) {
 	for _, name := range []string{"X-Request-Id", "X-Trace-Id"} {
 		header := http.Header{name: {strings.Repeat("a", 1<<20)}}
-		if id := RequestID(header); len(id) != maxRequestID {
-			t.Errorf("%s has %d bytes, want %d", name, len(id), maxRequestID)
+		if id := RequestID(header); len(id) != maxLogged {
+			t.Errorf("%s has %d bytes, want %d", name, len(id), maxLogged)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -40,6 +41,8 @@ const (
 	maxAnswer = 64 << 20
 	// maxTokenAnswer is the same of a token endpoint. The token becomes a header of every call.
 	maxTokenAnswer = 64 << 10
+	// maxHeader is the largest header of an answer, in bytes.
+	maxHeader = 64 << 10
 	// connections is how many are kept open to a host, for calls at a time.
 	connections = 500
 )
@@ -51,9 +54,10 @@ func NewTransport() *http.Transport {
 	// The defaults are Kubernetes': among them pings, without which a dead HTTP/2
 	// connection would be found out only by the deadline of every call on it.
 	return utilnet.SetTransportDefaults(&http.Transport{
-		MaxIdleConns:        connections,
-		MaxIdleConnsPerHost: connections,
-		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConns:           connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
 	})
 }
 
@@ -107,6 +111,26 @@ func rewound(request *http.Request) (*http.Request, error) {
 	try.Body = body
 	return try, nil
 }
+
+// withoutAnswer returns the error of a request that got no answer, without what the other side sent:
+// net/http quotes the lines that it cannot read, and whoever writes a key may have chosen that side.
+func withoutAnswer(err error) error {
+	text, _, isQuoting := strings.Cut(err.Error(), `"`)
+	if !isQuoting && len(text) <= maxLogged {
+		return err
+	}
+	return &shortened{text: strings.TrimRight(cut(text), " :("), err: err}
+}
+
+// shortened is an error with another text.
+type shortened struct {
+	text string
+	err  error
+}
+
+func (s *shortened) Error() string { return s.text }
+
+func (s *shortened) Unwrap() error { return s.err }
 
 // refuseRedirects: the API has none, and following one would carry the access
 // token to another host.

@@ -76,7 +76,11 @@ func (v *validator) checkOnline(ctx context.Context) {
 		c.checkQuota(ctx)
 		if c.failure != nil {
 			_, text := provider.Classify(c.failure)
-			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.untold)), "try again later")
+			remedy := "try again later"
+			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused {
+				remedy = "" // the text says it
+			}
+			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.untold)), remedy)
 		}
 		if len(c.notChecked) > 0 {
 			c.add(report.Hint, "not checked: "+strings.Join(c.notChecked, ", "), "")

@@ -290,6 +290,10 @@ func TestOutage(t *testing.T) {
 			if count := result.Findings.Count(); count[report.Unknown] != 1 || count[report.Wrong] != 0 {
 				t.Errorf("got %v, want one finding", result.Findings)
 			}
+			isRefused := row.says == string(provider.ReasonCredentialsRefused)
+			if last := result.Findings[len(result.Findings)-1]; isRefused == (last.Remedy == "try again later") {
+				t.Errorf("the advice is %q", last.Remedy)
+			}
 			if calls := cloud.CallCounts(); calls["GetNetwork"] > 0 || slices.Max(slices.Collect(maps.Values(calls))) > 20 {
 				t.Errorf("calls %v, want no others", calls)
 			}

@@ -483,3 +483,24 @@ func heapInUse() uint64 {
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
 }
+
+// Whatever a Secret holds in place of a key is refused, and nothing panics.
+func FuzzParseKey(f *testing.F) {
+	for _, seed := range []string{
+		`{"credentials":{"iss":"a@b","kid":"c","privateKey":"-----BEGIN PRIVATE KEY-----\\n"}}`, "{\"a\":1,\n}", "[[", "{\"a\":\"\n\"}",
+		"\xff\xfe{\x00", "\ufeff{}", `"{}"`, "e30=", "C:\\a", "ey.a.b", "credentials:", "-----BEGIN", "{}{}", " ",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if key, err := parseKey(text); err == nil {
+			_, err = privateKeyBlock(privateKey(key))
+			if err != nil && !IsRefused(err) {
+				t.Error(err)
+			}
+		} else if !IsRefused(err) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {
+			t.Errorf("got %v, want a CredentialsError of one line", err)
+		}
+		_, _ = privateKeyBlock(text)
+	})
+}

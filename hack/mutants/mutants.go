@@ -50,7 +50,13 @@ var mutants = []mutant{
 	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `e.Message != "" && !aboutProject`, `!aboutProject`}}},
 	{"a 404 about the project is not about a server", []edit{{errorsGo, ` && !aboutProject.MatchString(e.Message)
 }`, "\n}"}}},
-	{"never send a POST again that may have been accepted", []edit{{retry, "(method != http.MethodPost || isDialError(err))", "method != \"\""}}},
+	{"a POST that a page with 401 answers is not sent again", []edit{{"pkg/spi/auth.go", `said == "" && request.Method == http.MethodPost`, `said == "-"`}}},
+	{"nothing written is no doubt", []edit{{"pkg/spi/transport.go", "if err != nil && !written.Load() {", "if err != nil && attemptTimeout == 0 {"}}},
+	{"what was written is in doubt", []edit{{"pkg/spi/transport.go", "written.Store(true)", "written.Store(false)"}}},
+	{"409 to a POST makes others wait", []edit{{pace, "if method == http.MethodPost {", "if method == http.MethodPut {"}}},
+	{"pages make writes wait", []edit{{pace, "return said == \"\"\n", "return said == \"-\"\n"}}},
+	{"a status that says nothing of the request makes writes wait", []edit{{pace, "return response.StatusCode >= http.StatusMultipleChoices ||", "return response.StatusCode >= http.StatusInternalServerError ||"}}},
+	{"never send a POST again that may have been accepted", []edit{{retry, "(method != http.MethodPost || isUnwritten(err))", "method != \"\""}}},
 	{"never send a POST again that a gateway gave up", []edit{{retry, "return method != http.MethodPost\n", "return true\n"}}},
 	{"stay in the cluster's scope", []edit{
 		{ownership, "maps.Copy(selector, i.cluster)\n\tselector[StackitMachineLabel]", "selector[StackitMachineLabel]"},
@@ -117,7 +123,7 @@ var mutants = []mutant{
 	{"hanging requests count for half of a long pause", []edit{{pace, "max(inFlightTTL, k.pause/2)", "inFlightTTL"}}},
 	{"no request waits for longer than a minute", []edit{{pace, "left := maxPaceWait - shared.waited", "left := maxPaceWait"}}},
 	{"what takes longer than a request may wait is not waited for", []edit{{pace, "case left <= 0, tooLong:", "case left <= 0:"}}},
-	{"a caller that left says nothing about the API", []edit{{pace, "!isNotSent(err) && request.Context().Err() == nil", "!isNotSent(err)"}}},
+	{"a caller that left says nothing about the API", []edit{{pace, "!isHeldBack(err) && request.Context().Err() == nil", "!isHeldBack(err)"}}},
 	{"Retry-After pauses its kind only", []edit{{pace, `name := request.Method + " " + serviceOf(request)`, `name := request.Method[:0]`}}},
 	{"a POST that was not sent is refused", []edit{{errorsGo, "case errors.As(err, &notSent), errors", "case errors.As(err, &notSent) && false, errors"}}},
 	{"failed token fetches come ever more rarely", []edit{{"pkg/spi/auth.go", "t.retryAt = t.clock.Now().Add(t.pause)", "t.retryAt = t.clock.Now()"}}},

@@ -29,15 +29,18 @@ type authenticated struct {
 	tokens *tokenSource
 }
 
-// RoundTrip sends the request with a token. On a 401 the token is dropped and
+// RoundTrip sends the request with a token. On a 401, in any form, the token is dropped and
 // the request sent once more with a new one: tokens can be revoked before they
-// expire, and the request was surely not accepted.
+// expire. A POST is sent again only if the API itself refused it.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, token, err := a.send(request, nil)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
 	a.tokens.drop(token)
+	if said, _ := Message(peek(response)); said == "" && request.Method == http.MethodPost {
+		return response, nil
+	}
 	again, _, err := a.send(request, response)
 	return again, err
 }

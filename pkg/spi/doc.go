@@ -13,7 +13,7 @@
 //	          them, honours Retry-After, and lets repeated reads wait for their turn
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds API calls back after a pause in which another sidecar may have led
-//	deadline  an attempt ends after 30 s, to the end of its body
+//	deadline  an attempt ends after 30 s, to the end of its body; notes whether anything was written
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer
 //
@@ -22,7 +22,7 @@
 // links that may wait long, and before the deadline starts. Requests for access tokens pass only
 // the last three links.
 //
-// A request that ends while it waits in a link has a NotSentError.
+// A request that ends while it waits in a link, or of which nothing was written, has a NotSentError.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for

@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -54,9 +55,13 @@ func IsRefused(err error) bool {
 	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
 }
 
-// NotSentError says that a request, or a repeated attempt of it, was not sent: what it waited
-// for did not come in time, or failed. The API cannot have accepted it.
+// NotSentError is the error of a request, or of a repeated attempt of it, that was not sent. The API
+// cannot have accepted it.
 type NotSentError struct {
+	// Attempted is true if an attempt failed before anything of the request was written: a proxy
+	// refused or could not be reached, TLS failed. False if the request waited, and its turn did not
+	// come in time.
+	Attempted bool
 	// StatusCode is the status of the answer to another request that holds this one back; 0
 	// if it is held back by something else.
 	StatusCode int
@@ -70,13 +75,40 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 
 // notSent marks the error of a link that comes before a request is sent.
 func notSent(err error) error {
-	if isNotSent(err) {
+	if isHeldBack(err) {
 		return err
 	}
 	return &NotSentError{Err: err}
 }
 
-func isNotSent(err error) bool {
+// isHeldBack reports whether no attempt was made.
+func isHeldBack(err error) bool {
 	var found *NotSentError
-	return errors.As(err, &found)
+	return errors.As(err, &found) && !found.Attempted
+}
+
+// isUnwritten reports whether an attempt failed before anything was written.
+func isUnwritten(err error) bool {
+	var found *NotSentError
+	return errors.As(err, &found) && found.Attempted
+}
+
+// Message returns the text of an answer that is the API's word: a JSON object with text in "msg" or
+// "message". The gateway before the API answers HTML pages with 403 and plain text with 401, where the
+// API said nothing: for them Message returns "". isOfIaaS reports whether the object is {code,msg}, the
+// IaaS API's own form by its document; other services of STACKIT answer {status,error,message}.
+func Message(body []byte) (text string, isOfIaaS bool) {
+	var answer struct {
+		Code    any `json:"code"`
+		Msg     any `json:"msg"`
+		Message any `json:"message"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return "", false
+	}
+	if msg, _ := answer.Msg.(string); msg != "" {
+		return msg, answer.Code != nil
+	}
+	text, _ = answer.Message.(string)
+	return text, false
 }

@@ -4,7 +4,9 @@
 package spi
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,8 +45,8 @@ var errTooMany = &NotSentError{Err: errors.New("not sent, too many others are in
 // know nothing of each other share one API.
 //
 // It treats each kind of request, a method and a resource such as POST of servers, by
-// itself. A kind that writes has an in-flight limit: 1 at first. A failure (429,
-// 5xx, no answer) halves it, every other answer doubles it. A failure at limit 1 begins a
+// itself. A kind that writes has an in-flight limit: 1 at first. A failure (isFailure) halves it,
+// every other answer doubles it. A failure at limit 1 begins a
 // pause, twice as long as the last one; every other answer halves the next. A Retry-After
 // pauses its kind at any limit. Pauses are random: sidecars that were refused together must
 // not come back together.
@@ -64,8 +66,7 @@ type paced struct {
 
 // kind is the state of one kind of requests.
 type kind struct {
-	// read says that they are GETs.
-	read bool
+	method string
 	// limit is how many attempts may be in flight.
 	limit int
 	// lastSent is when the last attempt was sent.
@@ -83,6 +84,8 @@ type kind struct {
 	// changed is closed when those who wait must check again.
 	changed chan struct{}
 }
+
+func (k *kind) isRead() bool { return k.method == http.MethodGet }
 
 // attempt is one that is sent.
 type attempt struct {
@@ -114,7 +117,7 @@ func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer p.leave(k, a)
 	response, err := p.next.RoundTrip(request)
 	// A caller that left says nothing about the API.
-	if err == nil || !isNotSent(err) && request.Context().Err() == nil {
+	if err == nil || !isHeldBack(err) && request.Context().Err() == nil {
 		p.note(k, a, response, err)
 	}
 	return response, err
@@ -125,7 +128,7 @@ func (p *paced) kindOf(request *http.Request) *kind {
 	defer p.mu.Unlock()
 	name := request.Method + " " + serviceOf(request)
 	if p.kinds[name] == nil {
-		p.kinds[name] = &kind{read: request.Method == http.MethodGet, changed: make(chan struct{})}
+		p.kinds[name] = &kind{method: request.Method, changed: make(chan struct{})}
 	}
 	return p.kinds[name]
 }
@@ -144,7 +147,7 @@ func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case a != nil && k.read && held:
+		case a != nil && k.isRead() && held:
 			return a, WaitForRead(ctx, p.clock, p.reads)
 		case a != nil:
 			return a, nil
@@ -190,12 +193,12 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 		return nil, delay{}, k.refusal
 	case paused > 0:
 		return nil, delay{paused, k.reason, k.changed}, nil
-	case !k.read && len(k.inFlight) >= k.limit:
+	case !k.isRead() && len(k.inFlight) >= k.limit:
 		return nil, delay{k.inFlight[0].began.Add(k.inFlightTTL()).Sub(now), waitForPace, k.changed}, nil
 	}
 	a := &attempt{now, k.limit}
 	k.lastSent = now
-	if !k.read {
+	if !k.isRead() {
 		k.inFlight = append(k.inFlight, a)
 	}
 	return a, delay{}, nil
@@ -217,16 +220,14 @@ func (p *paced) note(k *kind, a *attempt, response *http.Response, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	failed := err != nil || response.StatusCode >= http.StatusInternalServerError ||
-		response.StatusCode == http.StatusTooManyRequests
 	switch {
-	case failed && !k.read:
+	case !k.isRead() && isFailure(k.method, response, err):
 		k.limit, k.refusal = max(k.limit/2, 1), refusalAfter(response, err)
 		if a.limit == 1 {
 			k.pause = min(max(2*k.pause, firstPause), maxPause)
 			k.holdUntil(now.Add(p.times(k.pause, 0.5)), waitForPace)
 		}
-	case !k.read:
+	case !k.isRead():
 		k.limit, k.pause = min(2*k.limit, maxInFlight), k.pause/2
 	}
 	if asked := retryAfter(response, now); asked > 0 {
@@ -234,6 +235,32 @@ func (p *paced) note(k *kind, a *attempt, response *http.Response, err error) {
 		k.holdUntil(now.Add(p.times(asked, 1)), waitRetryAfter)
 	}
 }
+
+// isFailure reports whether more writes of the kind would be a storm: after no answer, 429, 5xx or a
+// gateway's page; after a status that says nothing of the one request, as that of a project which is
+// locked (423) or not paid for (402); and after 409 to a POST, where the cloud is busy with others. The
+// manager repeats all of these after 5 s.
+func isFailure(method string, response *http.Response, err error) bool {
+	if err != nil {
+		return true
+	}
+	body := peek(response)
+	switch response.StatusCode {
+	case http.StatusConflict:
+		if method == http.MethodPost {
+			return true
+		}
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+	default:
+		return response.StatusCode >= http.StatusMultipleChoices || isPage(body)
+	}
+	said, _ := Message(body)
+	return said == ""
+}
+
+// isPage reports whether the body of an answer with a status of success is no JSON.
+func isPage(body []byte) bool { return len(bytes.TrimSpace(body)) > 0 && !json.Valid(body) }
 
 // holdUntil begins a pause, unless one that ends later has begun.
 func (k *kind) holdUntil(end time.Time, reason waitReason) {

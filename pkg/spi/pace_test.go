@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,12 +39,15 @@ type sentRequest struct {
 	answer chan int
 }
 
-// noAnswer, gone and notSentBelow are answers that are none; retryIn20s is a 503 with that Retry-After.
+// noAnswer, gone, notSentBelow and neverWritten are answers that are none; retryIn20s is a 503 with that
+// Retry-After. page + a status is a gateway's page with it.
 const (
 	noAnswer = iota
 	gone
 	notSentBelow
+	neverWritten
 	retryIn20s
+	page = 1000
 )
 
 func newPacedAPI(t *testing.T) *pacedAPI {
@@ -69,10 +73,16 @@ func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
 		return nil, request.Context().Err()
 	case notSentBelow:
 		return nil, notSent(errors.New("too late"))
+	case neverWritten:
+		return nil, &NotSentError{Attempted: true, Err: errors.New("connection refused")}
 	case retryIn20s:
 		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"20"}}, Body: http.NoBody}, nil
 	default:
-		return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		body := `{"code":1,"msg":"as the API says it"}`
+		if status >= page {
+			status, body = status-page, "<html>"
+		}
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
 	}
 }
 
@@ -138,7 +148,14 @@ func TestTheLimitFollowsTheAnswers(t *testing.T) {
 	}{
 		"nothing was sent":           {nil, 0, 1},
 		"a success doubles it":       {[]int{201, 200, 204}, 0, 8},
-		"so does a refusal":          {[]int{400, 404, 409}, 0, 8},
+		"so does a refusal":          {[]int{400, 404, 422}, 0, 8},
+		"busy with others":           {[]int{201, 201, 201, 409}, 0, 4},
+		"a locked project":           {[]int{201, 201, 201, 423}, 0, 4},
+		"an unpaid project":          {[]int{201, 201, 201, 402}, 0, 4},
+		"a redirect":                 {[]int{201, 201, 201, 307}, 0, 4},
+		"a page with 403":            {[]int{201, 201, 201, page + 403}, 0, 4},
+		"a page with 200":            {[]int{201, 201, 201, page + 200}, 0, 4},
+		"no connection":              {[]int{201, 201, 201, neverWritten}, 0, 4},
 		"missing rights say nothing": {[]int{401, 403}, 0, 4},
 		"more than 128 never":        {[]int{201, 201, 201, 201, 201, 201, 201, 201}, 0, 128},
 		"too many requests":          {[]int{201, 201, 201, 429}, 0, 4},
@@ -283,7 +300,7 @@ func TestWhenAttemptsAreSent(t *testing.T) {
 			if !slices.Equal(seconds, row.seconds) {
 				t.Errorf("the attempts are sent after %v s, want %v", seconds, row.seconds)
 			}
-			if failed := len(row.seconds) <= len(row.asked); failed != (err != nil) || isNotSent(err) {
+			if failed := len(row.seconds) <= len(row.asked); failed != (err != nil) || isHeldBack(err) {
 				t.Errorf("got %v, want the answer to the last attempt", err)
 			}
 		})

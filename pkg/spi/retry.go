@@ -4,8 +4,6 @@
 package spi
 
 import (
-	"errors"
-	"net"
 	"net/http"
 	"time"
 
@@ -23,10 +21,10 @@ const (
 
 // mayRetry is the policy: whether a request that ended so may be sent again.
 // A server must never be made twice, so a POST is repeated only if it surely was
-// not accepted: the connection could not be made, or the API said "too many".
+// not accepted: nothing of it was written, or the API said "too many".
 func mayRetry(method string, response *http.Response, err error) bool {
 	if err != nil {
-		return !isNotSent(err) && (method != http.MethodPost || isDialError(err))
+		return !isHeldBack(err) && (method != http.MethodPost || isUnwritten(err))
 	}
 	switch response.StatusCode {
 	case http.StatusTooManyRequests:
@@ -36,11 +34,6 @@ func mayRetry(method string, response *http.Response, err error) bool {
 	default:
 		return false
 	}
-}
-
-func isDialError(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // backoff before the given retry (1 is the first); random is in 0 to 1.
@@ -69,7 +62,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 			countRetry(request, response)
 		}
 		answer, err := r.next.RoundTrip(try)
-		if attempt > 1 && isNotSent(err) && ctx.Err() == nil {
+		if attempt > 1 && isHeldBack(err) && ctx.Err() == nil {
 			return response, failure // it says more
 		}
 		response, failure = answer, err

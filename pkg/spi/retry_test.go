@@ -22,7 +22,7 @@ func TestMayRetry(t *testing.T) {
 		err        error
 		safe, post bool
 	}{
-		"not connected":       {0, dial, true, true},
+		"not connected":       {0, &NotSentError{Attempted: true, Err: dial}, true, true},
 		"connection lost":     {0, reset, true, false},
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
 		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +60,9 @@ func inMemory(handler http.Handler) roundTripper {
 		answer, received := httptest.NewRecorder(), request.Clone(request.Context())
 		if received.Body == nil {
 			received.Body = http.NoBody
+		}
+		if trace := httptrace.ContextClientTrace(request.Context()); trace != nil && trace.WroteHeaders != nil {
+			trace.WroteHeaders() // as net/http does
 		}
 		defer func() {
 			lost := fmt.Errorf("connection reset: %v", recover())

@@ -84,7 +84,8 @@ type PluginSPIImpl struct {
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
 	// Transport carries the requests, those for tokens included, and sees each attempt
-	// right before it is sent; nil means NewTransport's.
+	// right before it is sent; nil means NewTransport's. It must call WroteHeaders of the request's
+	// httptrace.ClientTrace, as net/http does: a failure without it is that of a request which was never sent.
 	Transport http.RoundTripper
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -19,7 +21,8 @@ import (
 // attemptTimeout is the deadline of one HTTP attempt, to the end of its body.
 const attemptTimeout = 30 * time.Second
 
-// deadlined ends an attempt after attemptTimeout.
+// deadlined ends an attempt after attemptTimeout, and marks one of which nothing was written as not
+// sent.
 type deadlined struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper. Its error is not context.DeadlineExceeded: that
@@ -28,9 +31,14 @@ type deadlined struct{ next http.RoundTripper }
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), attemptTimeout)
 	defer cancel()
+	var written atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }})
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
 	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
-		return nil, fmt.Errorf("no complete answer within %s", attemptTimeout)
+		err = fmt.Errorf("no complete answer within %s", attemptTimeout)
+	}
+	if err != nil && !written.Load() {
+		err = &NotSentError{Attempted: true, Err: err}
 	}
 	return response, err
 }
@@ -131,6 +139,19 @@ type shortened struct {
 func (s *shortened) Error() string { return s.text }
 
 func (s *shortened) Unwrap() error { return s.err }
+
+// peek returns the body of an answer, which bodyReader has put into memory; it can be read again.
+func peek(response *http.Response) []byte {
+	if response.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return body
+}
 
 // refuseRedirects: the API has none, and following one would carry the access
 // token to another host.

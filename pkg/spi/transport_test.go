@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,6 +93,52 @@ func TestProxyVariablesAreHonoured(t *testing.T) {
 	}
 	if asked.Load() != "iaas.invalid" {
 		t.Errorf("the proxy was asked for %v", asked.Load())
+	}
+}
+
+// An attempt of which nothing was written surely was not accepted. One whose answer is lost may have been.
+func TestWhatWasNeverWrittenIsNotSent(t *testing.T) {
+	hangUp := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	plain, secure := httptest.NewServer(hangUp), httptest.NewUnstartedServer(hangUp)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake
+	secure.StartTLS()
+	closed := httptest.NewServer(hangUp)
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no way through", http.StatusServiceUnavailable)
+	}))
+	for _, server := range []*httptest.Server{plain, secure, refusing} {
+		defer server.Close()
+	}
+	closed.Close()
+	for name, row := range map[string]struct {
+		url, proxy string
+		want       bool
+	}{
+		"no connection":                {url: closed.URL, want: true},
+		"no such host":                 {url: "https://iaas.invalid", want: true},
+		"a proxy that cannot be asked": {url: "https://iaas.invalid", proxy: closed.URL, want: true},
+		"a proxy that refuses":         {url: "https://iaas.invalid", proxy: refusing.URL, want: true},
+		"a wrong certificate":          {url: secure.URL, want: true},
+		"the answer is lost":           {url: plain.URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport := NewTransport()
+			defer transport.CloseIdleConnections()
+			transport.Proxy = func(*http.Request) (*url.URL, error) {
+				if row.proxy == "" {
+					return nil, nil
+				}
+				return url.Parse(row.proxy)
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, row.url, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = (&deadlined{&bodyReader{next: transport, limit: maxAnswer}}).RoundTrip(request)
+			if err == nil || isUnwritten(err) != row.want {
+				t.Errorf("got %v, want that it was not written: %t", err, row.want)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -96,6 +97,7 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c := w.world.describe(w.name, w.process.name, request)
+	wrote(request)
 	// Requests that leave at one moment arrive one after the other, so that it is the seed's choice which
 	// of them meets a fault.
 	rng := w.world.random("request", c)
@@ -119,6 +121,14 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, err
+}
+
+// wrote tells the sender that the request has left, as net/http does: without it an answer that is
+// lost would count as that of a request which was never sent.
+func wrote(request *http.Request) {
+	if trace := httptrace.ContextClientTrace(request.Context()); trace != nil && trace.WroteHeaders != nil {
+		trace.WroteHeaders()
+	}
 }
 
 // lose lets the request disappear, and the process with it where the fault says so.

@@ -65,7 +65,7 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 		if c.lost != nil {
 			return nil, c.lost
 		}
-		if len(c.deleting) > 0 && c.isExclusive() {
+		if len(c.deleting) > 0 && isExclusive(c.spec) {
 			if err := c.awaitDeleting(ctx); err != nil {
 				return nil, err
 			}
@@ -78,11 +78,10 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	}
 }
 
-// isExclusive says that the spec names NICs or volumes, which the machine's servers cannot have two
-// at a time.
-func (c *creation) isExclusive() bool {
-	boot := c.spec.BootVolume
-	return c.spec.Networking != nil && len(c.spec.Networking.NICIDs) > 0 || len(c.spec.Volumes) > 0 ||
+// isExclusive reports whether the spec names NICs or volumes: they attach to one server at a time.
+func isExclusive(spec *apis.ProviderSpec) bool {
+	boot := spec.BootVolume
+	return spec.Networking != nil && len(spec.Networking.NICIDs) > 0 || len(spec.Volumes) > 0 ||
 		boot != nil && boot.Source != nil && boot.Source.Type == apis.SourceVolume
 }
 
@@ -261,12 +260,13 @@ func (c *creation) askToDelete(ctx context.Context, serverID string) (err error)
 // what it ran into is to be told now. The machine's next call finds it if this failed.
 func (c *creation) discard(ctx context.Context, p *poll) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
-		"reason", sanitize(p.last.reason(c.spec.UserData)))
+		"reason", sanitize(p.last.reason(c.spec.UserData).Error()))
 	deletion := c.deletionOf(p.last)
 	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	err := deletion.sendDelete(limited)
 	cancel()
-	if statusOf(err) != 0 {
+	var api *APIError
+	if errors.As(err, &api) && api.StatusCode != 0 {
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 		return
 	}
@@ -311,9 +311,26 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 		return fault
 	}
 	c.noteExhausted(fault)
+	if c.failsLikeOthers(p.id) && !isExhausted(fault) {
+		fault = newError(ReasonServersFail, "no server of the class runs, this is not the first that fails: %v", fault)
+	}
 	c.ledger.Failed(c.key, p.id, fault)
 	c.discard(ctx, p)
 	return fault
+}
+
+// failsLikeOthers notes that a server of the class ended in ERROR. It reports whether another one had when
+// this one's POST was sent, and none has run since: nobody has a list of all that the cloud says when a
+// zone is full.
+func (c *creation) failsLikeOthers(serverID string) bool {
+	class := c.specKey()
+	since, _ := c.failing.Lookup(class)
+	if since.IsZero() {
+		c.failing.Set(class, c.clock.Now())
+		return false
+	}
+	entry := c.ledger.Get(c.key)
+	return entry.PostedAt(serverID).After(since)
 }
 
 // awaitReady waits until the server runs, each of its NICs has an address, and those of
@@ -349,6 +366,7 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 	case server.Status != statusActive:
 		return nil, nil
 	}
+	p.failing.Set(p.specKey(), time.Time{})
 	connected, err := p.connect(ctx, p.id)
 	if err == nil && connected.complete() {
 		return connected.addresses, nil

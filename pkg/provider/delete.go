@@ -177,6 +177,7 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 	p := c.poll(c.serverID)
 	p.absence.onlyGet = true
 	seen, err := p.next(ctx)
+	err = cmp.Or(err, seen.failed) // there is no time for another read
 	server := seen.server()
 	if err == nil && server != nil && server.Name != c.machine {
 		err = notOurs(server, StackitMachineLabel, server.Name)

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -38,7 +37,8 @@ const (
 	ReasonInvalidProviderID Reason = "InvalidProviderID"
 	// ReasonRequestRefused is a value that only the API can check, and refused.
 	ReasonRequestRefused Reason = "RequestRefused"
-	// ReasonResourceMissing is an image, network, key pair or the like that the API does not know.
+	// ReasonResourceMissing is a project, region, image, network, key pair or the like that the API does not
+	// know.
 	ReasonResourceMissing Reason = "ResourceMissing"
 	// ReasonUnknownMachineType is a machine type that the region does not have.
 	ReasonUnknownMachineType Reason = "UnknownMachineType"
@@ -46,6 +46,8 @@ const (
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
 	// ReasonNoCapacity is a zone without room for the machine type.
 	ReasonNoCapacity Reason = "NoCapacity"
+	// ReasonServersFail is a class whose servers end in ERROR one after the other, whatever the API says.
+	ReasonServersFail Reason = "ServersFail"
 	// ReasonCredentialsRefused is a key or token that was refused when the call began.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
 	// ReasonCredentialsRevoked is a key or token that was refused while the call waited.
@@ -57,7 +59,8 @@ const (
 	ReasonNoPermission Reason = "NoPermission"
 	// ReasonTooManyRequests is a limit of the API on calls.
 	ReasonTooManyRequests Reason = "TooManyRequests"
-	// ReasonAPIFailed is an API that does not answer, or answers what nobody expects.
+	// ReasonAPIFailed is an API that does not answer, answers what nobody expects, or for which a gateway
+	// answers.
 	ReasonAPIFailed Reason = "APIFailed"
 	// ReasonNotOurs is a server whose labels name another machine or cluster, or none.
 	ReasonNotOurs Reason = "NotOurs"
@@ -80,7 +83,8 @@ const (
 	ReasonNotInitialized Reason = "NotInitialized"
 	// ReasonUpdateIgnored is a NIC that the API said it had updated, and had not.
 	ReasonUpdateIgnored Reason = "UpdateIgnored"
-	// ReasonServerBusy is a server that the API is working on, or whose deletion failed.
+	// ReasonServerBusy is a server, or what it needs, that the API is working on, or a server whose
+	// deletion failed.
 	ReasonServerBusy Reason = "ServerBusy"
 	// ReasonServerFailed is a server that ended in ERROR, for another reason than quota or capacity.
 	ReasonServerFailed Reason = "ServerFailed"
@@ -107,6 +111,7 @@ var reasonCodes = map[Reason]codes.Code{
 	ReasonUnknownMachineType: codes.ResourceExhausted, // only this code makes the cluster autoscaler try another pool
 	ReasonQuotaExceeded:      codes.ResourceExhausted,
 	ReasonNoCapacity:         codes.ResourceExhausted,
+	ReasonServersFail:        codes.ResourceExhausted, // another pool may have a host that can run them
 	ReasonCredentialsRefused: codes.Unauthenticated,
 	ReasonCredentialsRevoked: codes.Unavailable,
 	ReasonTokenEndpointDown:  codes.Unavailable,
@@ -178,7 +183,13 @@ func (e *Error) Unwrap() error { return e.err }
 // with returns a text as the manager is told it.
 func (r Reason) with(text string) string { return string(r) + ": " + text }
 
+// newError makes an *Error. Words of the API's in args that are errors are made fit for the reason.
 func newError(reason Reason, format string, args ...any) error {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = reason.plain(err.Error())
+		}
+	}
 	return &Error{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
@@ -246,9 +257,9 @@ func isNotOurs(err error) bool {
 // lateError is the end of a wait: state is the last one seen.
 func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {
-		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + state, err: err}
+		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + ReasonInterrupted.plain(state), err: err}
 	}
-	return &Error{Reason: ReasonTimedOut, Text: "the call's time is up, the next call goes on: " + state, err: err}
+	return &Error{Reason: ReasonTimedOut, Text: "the call's time is up, the next call goes on: " + ReasonTimedOut.plain(state), err: err}
 }
 
 // interruptedError ends a wait whose credentials were refused: the manager comes
@@ -256,42 +267,85 @@ func lateError(err error, state string) error {
 func interruptedError(err error) error {
 	return &Error{Reason: ReasonCredentialsRevoked, err: err,
 		Text: "the Secret's credentials are not accepted any more, " +
-			"check its service-account key or workload identity: " + err.Error()}
+			"check its service-account key or workload identity: " + ReasonCredentialsRevoked.plain(err.Error())}
 }
 
 // faultyError is a server that ended in ERROR: what the API says of it decides, as the answer to a POST.
 func faultyError(server *Server, userData string) error {
 	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
-		Err: fmt.Errorf("server %s ended in state ERROR: %s", server.ID, server.reason(userData))}
+		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(userData))}
 }
 
+// What the services behind the API say. They have no list: these are the words of Nova, Neutron, Cinder and
+// placement, of STACKIT's pages, and of other clouds for the same.
 var (
-	// quotaExceeded also has what comes through of Neutron ("No more IP addresses available on
-	// network …"), of Nova ("Maximum number of ports exceeded") and of Cinder ("VolumeLimitExceeded:
-	// Maximum number of volumes allowed (10) exceeded").
-	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota|no more ip addresses available|` +
-		`limitexceeded|maximum number of (ports|volumes|instances|floating ips)\b.*exceeded`)
+	// quotaExceeded also has "No more IP addresses available on network …" (Neutron), "Maximum number of
+	// ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded".
+	quotaExceeded = words(`quota.*(exceed|reached|\bmet\b|used up|exhausted|insufficient|too (low|small))`,
+		`(exceed|insufficient|not enough|out of|over|reached|no more|beyond).*quota`, `quota_exceeded|limitexceeded`,
+		`no (more|free|available) (ip|ipv4|ip address|address)`, `ipaddressgenerationfailure`,
+		`(ip|address)\w* (pool )?(is |are )?exhausted`, `maximum number of (ports|volumes|snapshots|instances|servers|floating ips)\b.*(exceed|reached)`,
+		`too many (servers|instances|machines|volumes|ports|vcpus|cores)\b`)
+	// limitReached is a quota only where it is one of countedResource, and not of what a request may have.
+	limitReached    = words(`\blimits?\b.{0,60}\b(reached|exceeded|exhausted|hit)\b`, `\b(reached|exceed(s|ed|ing)?|hit|over|above)\b.{0,60}\blimits?\b`)
+	countedResource = words(`\b(project|account|organi[sz]ation|tenant|v?cpus?|cores?|ram|memory|servers?|instances?|machines?|` +
+		`volumes?|gigabytes?|storage|disks?|networks?|nics?|ports?|addresses|ips?|gpus?)\b`)
+	ofRequest = words(`\b(sizes?|lengths?|time|timeouts?|retr(y|ies)|attempts?|body|payload|depth|labels?|names?|user ?data)\b`)
 	// limitOfServer is a limit of one server: another pool or a larger quota would not help.
-	limitOfServer = regexp.MustCompile(`(?is)disk devices.*exceed|exceed.*disk devices|` +
-		`metadata.*exceed|exceed.*metadata|address pairs?.*exceed|exceed.*address pairs?`)
-	quotaOfCalls = regexp.MustCompile(`(?i)\brate\b|rate ?limit|requests|request ?limit|throttl`)
-	// noHost has Nova's texts: scheduler and conductor ("No valid host was found", "Exhausted all
-	// hosts available for retrying build failures"), placement and the claims of a host
-	// ("Insufficient compute resources: …").
-	noHost = regexp.MustCompile(`(?i)no valid host|not enough hosts|exhausted all hosts|insufficient compute resources`)
+	limitOfServer = words(`disk devices.*exceed|exceed.*disk devices`, `metadata.*exceed|exceed.*metadata`,
+		`address pairs?.*exceed|exceed.*address pairs?`, `(limit|exceed|maximum|too many).*\bper (server|instance|machine|vm|nic|port|volume)\b`,
+		`\bper (server|instance|machine|vm|nic|port|volume)\b.*(limit|exceed|maximum)`, `injected files?.*exceed|exceed.*injected files?`)
+	quotaOfCalls = words(`\brate\b|rate ?limit|requests|request ?limit|throttl|\bcalls\b`)
+	// noHost has the scheduler and conductor ("No valid host was found", "Exhausted all hosts available for
+	// retrying build failures", "Exceeded max scheduling attempts 3"), placement and the claims of a host
+	// ("Insufficient compute resources: …", "Claim pci failed"). Apache's page for any 503 speaks of
+	// "capacity problems", which says nothing of hosts.
+	noHost = words(`no ?(valid|available|suitable|free|matching|eligible) ?(compute )?(hosts?|hypervisors?)\b`,
+		`no (compute )?(hosts?|hypervisors?) (is |are |was |were |has |have |with )?(available|free|left|found|room|enough|capacity)`,
+		`(not|n't) (have )?enough (free |available |compute |physical )*(hosts?|hypervisors?|capacity|resources|memory|ram|v?cpus?|cores|gpus?)\b`,
+		`insufficient[ _]?(\w+ ){0,3}?(\w*capacity|resources|hosts?|hypervisors?|memory|ram|v?cpus?|cores|gpus?)\b`,
+		`sufficient (\S+ ){0,2}(capacity|resources)`, `exhausted all (\w+ )?hosts`, `\bhosts (are |were )?exhausted`, `scheduling attempts`,
+		`affinity\b.{0,40}\bpolicy was violated|violat\w+.{0,40}affinity|affinity.{0,60}(cannot|could not) be (met|satisfied|fulfilled)`,
+		`out of (stock|capacity|hosts)|sold out|stock-?out`, `(no|lack of|lacks|without|short of|shortage of|limited)( \w+){0,2} capacity`,
+		`(exceed\w*|over) (the |available |total |host )*capacity|capacity( \w+){0,2} (exceeded|exhausted|reached|(is |was )?(un|not )available|full)`,
+		`resource_?(pool_?)?(unavailable|exhausted)|resources (are |is )?(currently |temporarily )*(unavailable|not available|exhausted)`,
+		`error during placement|no allocation candidates|(unable|failed|could not|cannot|can't)( to)?( be)? (schedule|scheduled|place|placed)\b`,
+		`claim( \w+)? failed|failed to claim (resources|pci)|pci ?device ?request.{0,80}failed|cannot fit the given host`,
+		`(unable|failed) to (create )?(allocate|allocation)( for| of)?\W*(\w+ )?(hosts?|resources|vcpus?|memory\w*|inventory|instances?|servers?|pci\w*)\b`,
+		`cannot allocate memory`, `not available in the current hardware cluster`,
+		`\b(sku|machine type|flavou?r|instance type|server type)\b.{0,60}\b(not |un)(currently )?available\b|skunotavailable`)
 	// noMachineType matches the API's "machine type is not valid", with or without a name.
 	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
-	// aboutProject recognises a 404 about the project instead of the server.
-	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
+	// aboutPlace recognises a 404 about the project or region instead of what the call names. A server may
+	// be "not found in project …".
+	aboutPlace = regexp.MustCompile(`(?i)^\s*(the |requested )*(project|region)\b|\b(project|region) (was |could |does )?not (be )?(found|exist)|` +
+		`\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`)
 )
 
-// passedOn is the message of an answer that is not in the API's form: what the services behind the
+func words(patterns ...string) *regexp.Regexp {
+	return regexp.MustCompile("(?is)" + strings.Join(patterns, "|"))
+}
+
+// isNoHost reports whether the API says that no host has room.
+func isNoHost(message string) bool {
+	return noHost.MatchString(message) && !quotaExceeded.MatchString(message)
+}
+
+// isQuota reports whether the API says that a quota of the project is used up.
+func isQuota(message string) bool {
+	isLimit := limitReached.MatchString(message) && countedResource.MatchString(message) && !ofRequest.MatchString(message)
+	return (quotaExceeded.MatchString(message) || isLimit) && !quotaOfCalls.MatchString(message)
+}
+
+// passedOn is what counts of an answer that is not in the API's form: what the services behind the
 // API say of quota and hosts passes its gateway as it is. The body itself is never shown.
 func passedOn(body []byte) string {
-	switch {
-	case noHost.Match(body):
+	switch message := string(body); {
+	case limitOfServer.MatchString(message):
+		return ""
+	case isNoHost(message):
 		return "not enough hosts"
-	case quotaExceeded.Match(body):
+	case isQuota(message):
 		return "quota exceeded"
 	default:
 		return ""
@@ -313,40 +367,37 @@ type failure struct {
 	api *APIError
 }
 
+// status reports whether the API itself answered one of the codes.
 func (f *failure) status(codes ...int) bool {
-	return f.api != nil && slices.Contains(codes, f.api.StatusCode)
+	return f.api != nil && slices.Contains(codes, f.api.Status())
 }
 
 func (f *failure) during(calls ...apiCall) bool {
 	return f.api != nil && slices.Contains(calls, f.api.Call)
 }
 
-// ofServer says whether a pattern is in what the API says of a server that it cannot make or run.
-func (f *failure) ofServer(pattern *regexp.Regexp) bool {
-	return f.during(callCreateServer, callRunServer) && pattern.MatchString(f.api.Message)
+// ofServer reports whether the API, or what passes its gateway, says so of a server that it cannot make
+// or run.
+func (f *failure) ofServer(says func(message string) bool) bool {
+	return f.during(callCreateServer, callRunServer) && says(cmp.Or(f.api.Message, f.api.passedOn))
 }
 
 func (f *failure) clientError() bool {
-	return f.api != nil && f.api.StatusCode >= http.StatusBadRequest && f.api.StatusCode < http.StatusInternalServerError
-}
-
-// rateLimited says whether the quota that an answer speaks of is one of calls.
-func (f *failure) rateLimited() bool {
-	return f.status(http.StatusTooManyRequests) && quotaOfCalls.MatchString(f.api.Message)
+	return f.api != nil && f.api.Status() >= http.StatusBadRequest && f.api.Status() < http.StatusInternalServerError
 }
 
 // rules is the one table from a failed call to its reason and text; the first row that matches
-// counts, and the last one matches all. By some of the texts Gardener's extension for STACKIT tells
-// classes of errors apart (pkg/apis/stackit/helper/error_codes.go).
+// counts, and the last one matches all. By words of the texts Gardener tells classes of errors apart
+// (sortedWords).
 var rules = []rule{
 	{ReasonRequestRefused, "a server can have no more of something that the providerSpec names, check the providerSpec",
 		func(f *failure) bool {
-			return f.ofServer(limitOfServer) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
+			return f.ofServer(limitOfServer.MatchString) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
 		}},
-	{ReasonNoCapacity, "There are not enough hosts available",
-		func(f *failure) bool { return f.ofServer(noHost) }},
+	{ReasonNoCapacity, "the machine type is out of stock, no host of the zone has room for it",
+		func(f *failure) bool { return f.ofServer(isNoHost) }},
 	{ReasonQuotaExceeded, "Quota exceeded",
-		func(f *failure) bool { return f.ofServer(quotaExceeded) && !f.rateLimited() }},
+		func(f *failure) bool { return f.ofServer(isQuota) }},
 	{ReasonServerFailed, "",
 		func(f *failure) bool { return f.during(callRunServer) }},
 	{ReasonUnknownMachineType, "the API does not have the providerSpec's machineType, set one that its region has",
@@ -365,7 +416,8 @@ var rules = []rule{
 	{ReasonTimedOut, "",
 		func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }},
 	{ReasonNoPermission,
-		"the service account is not authorized, check its permissions and that it belongs to the Secret's project",
+		"the service account is not authorized, check its roles, and that secret.serviceAccountKey (or the workload " +
+			"identity) and secret.projectId belong together",
 		func(f *failure) bool { return f.status(http.StatusForbidden) }},
 	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
 		func(f *failure) bool {
@@ -373,18 +425,20 @@ var rules = []rule{
 				f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 		}},
 	{ReasonResourceMissing,
-		"something that the providerSpec or Secret names was not found (project, image, network, key pair, ...)",
+		"something that the providerSpec or Secret names was not found (image, network, key pair, ...)",
 		func(f *failure) bool {
-			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone)
+			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && !IsPlaceMissing(f.err)
 		}},
 	{ReasonNoServer, "",
 		func(f *failure) bool { return isServerNotFound(f.err) }},
 	{ReasonResourceInUse, "a NIC or volume that the providerSpec names is in use",
-		func(f *failure) bool { return f.during(callCreateServer) && f.status(http.StatusConflict) }},
-	{ReasonServerBusy, "the server is busy, will be tried again",
+		func(f *failure) bool {
+			return f.during(callCreateServer) && f.api.isExclusive && f.status(http.StatusConflict)
+		}},
+	{ReasonServerBusy, "the server or what it needs is busy, will be tried again",
 		func(f *failure) bool { return f.status(http.StatusConflict) }},
 	{ReasonTooManyRequests, "Too many requests",
-		func(f *failure) bool { return f.status(http.StatusTooManyRequests) }},
+		func(f *failure) bool { return f.api != nil && f.api.StatusCode == http.StatusTooManyRequests }},
 	{ReasonAPIFailed, "",
 		func(f *failure) bool { return f.api != nil }},
 	{ReasonDriverBug, "",
@@ -395,84 +449,103 @@ var rules = []rule{
 func Classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
-		return decided.Reason.Code(), sanitize(decided.Error())
+		return decided.Reason.Code(), decided.Error()
 	}
 	seen := &failure{err: err}
 	errors.As(err, &seen.api)
 	rule := rules[slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })]
-	text := err.Error()
+	text := rule.reason.plain(err.Error())
 	if rule.says != "" {
 		text = rule.says + ": " + text
 	}
 	return rule.reason.Code(), sanitize(rule.reason.with(text))
 }
 
-// isServerNotFound says whether the API itself, and not a gateway, answered that
-// a server does not exist. An answer about the project does not tell.
+// isServerNotFound reports whether the API itself, and not a gateway, answered that
+// a server does not exist. An answer about the project or region does not tell.
 func isServerNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && api.saysNotFound()
 }
 
-// IsNotFound says whether the API itself answered that what a call names does not exist.
-// An answer about the project, or of a gateway, does not tell.
+// IsNotFound reports whether the API itself answered that what a call names does not exist.
+// An answer about the project or region, or of a gateway, does not tell.
 func IsNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.saysNotFound()
 }
 
-// saysNotFound says whether the API itself answered that what the call names does not
-// exist, and not that the project does not.
+// saysNotFound reports whether the IaaS API itself answered that what the call names does not exist, and
+// not that the project or region does not. Gateways write other 404s.
 func (e *APIError) saysNotFound() bool {
-	missing := e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusGone
-	return missing && e.Message != "" && !aboutProject.MatchString(e.Message)
+	return e.isMissing() && e.isOfIaaS && !aboutPlace.MatchString(e.Message)
 }
 
-// statusOf returns the status code of a failed API call; 0 if there was no answer, or no call.
+func (e *APIError) isMissing() bool {
+	return e.Status() == http.StatusNotFound || e.Status() == http.StatusGone
+}
+
+// IsPlaceMissing reports whether the API answered that the project or region does not exist. A list of
+// a project's servers can miss nothing else.
+func IsPlaceMissing(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && api.isMissing() && (api.Call == callListServers || aboutPlace.MatchString(api.Message))
+}
+
+// statusOf returns the status with which the API itself answered a failed call; 0 if it did not.
 func statusOf(err error) int {
 	var api *APIError
 	if errors.As(err, &api) {
-		return api.StatusCode
+		return api.Status()
 	}
 	return 0
 }
 
-// isForbidden says whether the API answered 403.
+// isForbidden reports whether the API answered 403.
 func isForbidden(err error) bool { return statusOf(err) == http.StatusForbidden }
 
-// isRefused says whether the credentials were refused, by the token endpoint or
+// isRefused reports whether the credentials were refused, by the token endpoint or
 // (with a new token) by the API.
 func isRefused(err error) bool {
 	return spi.IsRefused(err) || statusOf(err) == http.StatusUnauthorized
 }
 
-// outcomeUnknown says whether a failed POST may have made a server: unless the
-// API refused it, or it was never sent.
+// outcomeUnknown reports whether a failed POST may have made a server: unless the
+// API refused it, or it was never sent. 429 refuses in any form.
 func outcomeUnknown(err error) bool {
 	var api *APIError
 	if !errors.As(err, &api) {
 		return true
 	}
 	var notSent *spi.NotSentError
-	var dial *net.OpError
 	switch {
-	case errors.As(err, &notSent), errors.As(err, &dial) && dial.Op == "dial":
+	case errors.As(err, &notSent), api.StatusCode == http.StatusTooManyRequests:
 		return false
-	case api.StatusCode == http.StatusRequestTimeout:
+	case api.Status() == http.StatusRequestTimeout:
 		return true
 	default:
-		return api.StatusCode < http.StatusBadRequest || api.StatusCode >= http.StatusInternalServerError
+		return api.Status() < http.StatusBadRequest || api.Status() >= http.StatusInternalServerError
 	}
 }
 
 // maxText is the greatest length of an error's text in a Machine's status, in bytes.
 const maxText = 512
 
-// sanitize makes a text fit for a Machine's status: one line, no brackets (the
-// manager's parser reads the code between brackets), not long.
+// plain replaces the words in what the API or a connection says that are sorted into another class than
+// the reason's. The driver's own texts have none, but names of Machines and labels, which must stay as they are.
+func (r Reason) plain(text string) string {
+	text = oneLine(text)
+	for _, sorted := range sortedWords {
+		if !slices.Contains(sorted.meant, r) {
+			text = sorted.pattern.ReplaceAllString(text, sorted.instead)
+		}
+	}
+	return text
+}
+
+// sanitize makes a text fit for a Machine's status and for logs: one line, not long.
 func sanitize(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	text = strings.NewReplacer("[", "(", "]", ")").Replace(text)
+	text = oneLine(text)
 	if len(text) <= maxText {
 		return text
 	}
@@ -480,26 +553,53 @@ func sanitize(text string) string {
 	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
 }
 
-// misleadingWords in the API's messages would make Gardener take an error for one of
-// another class, which its code is not, or the manager look for orphans. Where such a word is right,
-// the driver's own text says the same: "Quota exceeded" before a "VolumeLimitExceeded".
-var (
-	misleadingWords = regexp.MustCompile(
-		`(?i)conflict|notfound|unauthorized|limitexceeded|throttling|outofrange|internal server error|` +
-			`authentication failed|not authorized|invalid_(?:client|grant)|invalid character|too many requests`)
-	plainWords = map[string]string{"conflict": "clash", "notfound": "not found",
-		"unauthorized": "not authenticated", "limitexceeded": " limit reached", "throttling": "slowing down",
-		"outofrange": " out of range", "authentication failed": "not authenticated", "not authorized": "not allowed",
-		"invalid_client": "not authenticated", "invalid_grant": "not authenticated", "invalid character": "unreadable text",
-		"too many requests": "limit of requests"}
-)
+// oneLine has no brackets either: the manager's parser reads the code between brackets.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	return strings.NewReplacer("[", "(", "]", ")").Replace(text)
+}
 
-// withoutMisleadingWords replaces them in a message of the API, or in what a connection says: a proxy
-// that refuses is no reason to tell users that their key is wrong. The driver's own texts have none.
-func withoutMisleadingWords(message string) string {
-	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
-		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
-	})
+var invalidReasons = []Reason{ReasonInvalidInput, ReasonInvalidProviderID, ReasonRequestRefused, ReasonResourceMissing}
+
+// sortedWords are the words by which others sort the text of a Machine's status. Gardener's extension for
+// STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) finds classes of errors, for most of which
+// Gardener gives a Shoot's operation up; the manager looks for OutOfRange and NotFound
+// (machine_safety.go). The API's messages have such words for other things: they stay where the
+// reason means the same, else something else stands instead.
+var sortedWords = []struct {
+	pattern *regexp.Regexp
+	instead string
+	meant   []Reason
+}{
+	{words(`authentication failed|invalid_client|invalidsecretaccesskey`), "not authenticated", []Reason{ReasonCredentialsRefused}},
+	{words(`cannot fetch token`), "no token", []Reason{ReasonCredentialsRefused}},
+	{words(`invalid character`), "unreadable text", nil},
+	{words(`unauthorized|invalid_grant`), "not authenticated", []Reason{ReasonCredentialsRefused, ReasonNoPermission}},
+	{words(`not authorized|signaturedoesnotmatch|accessdenied|policynotauthorized|authorization profile was not found|` +
+		`no active subscriptions`), "not allowed", []Reason{ReasonNoPermission}},
+	{words(`requestlimitexceeded|throttling|too many requests`), "limit of requests", []Reason{ReasonTooManyRequests}},
+	{words(`limitexceeded|maximum number of ports exceeded`), " limit reached", []Reason{ReasonQuotaExceeded}},
+	{words(`quota`), "allowance", []Reason{ReasonQuotaExceeded}},
+	{words(`there are not enough hosts available`), "too few hosts", nil},
+	{words(`out of stock|not available in the current hardware cluster`), "not available", []Reason{ReasonNoCapacity}},
+	{words(`conflict`), "clash", []Reason{ReasonResourceInUse}},
+	{words(`a resource with the id`), "a resource of ID", nil},
+	{words(`already busy for`), "busy for", nil},
+	{words(`dependencyviolation|optinrequired|pendingverification|access not configured|accessnotconfigured|` +
+		`inactive billing state|invalidcidrblock|no router found|service not enabled`), "a dependency is missing", nil},
+	{words(`timeout while waiting for state to become`), "timeout before the state was", nil},
+	{words(`retryableerror|internal server error`), "error inside the API", []Reason{ReasonAPIFailed}},
+	{words(`notfound`), "not found", nil},
+	{words(`outofrange`), " out of range", nil},
+	{words(`invalid value`), "wrong value", invalidReasons},
+	{words(`policy doesn't allow`), "policy forbids", nil},
+	{words(`error during apply of object`), "error in applying object", nil},
+	{words(`missing expected router|overlaps with cidr|not supported in your requested availability zone|violates constraint|` +
+		`no attached internet gateway found|your query returned no results|invalid vpc attributes|unrecognized feature gate|` +
+		`runtime-config invalid key|strict decoder error|not allowed to configure an unsupported|duplicate zones|overlapping zones`),
+		"wrong configuration", invalidReasons},
+	{words(`is misconfigured and requires zero voluntary evictions|sdk.cannotresolveendpoint|` +
+		`the requested configuration is currently not supported`), "not supported", nil},
 }
 
 const (

@@ -7,11 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,7 +30,13 @@ import (
 // TestClassify walks the table of rules.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
-		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, "")}
+		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, ""), isOfIaaS: true}
+	}
+	page := func(call apiCall, status int, body string) error {
+		return &APIError{Call: call, StatusCode: status, passedOn: passedOn([]byte(body))}
+	}
+	otherForm := func(call apiCall, status int, message string) error {
+		return &APIError{Call: call, StatusCode: status, Message: message, shown: message}
 	}
 	lost := &APIError{Call: callCreateServer, Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
 	sent := func(err error) error {
@@ -44,7 +55,9 @@ func TestClassify(t *testing.T) {
 		{ReasonQuotaExceeded, api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonQuotaExceeded, api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonQuotaExceeded, api(callCreateServer, 400, "this exceeds the quota"), codes.ResourceExhausted, "Quota exceeded"},
-		{ReasonNoCapacity, api(callCreateServer, 500, "No valid host was found"), codes.ResourceExhausted, "There are not enough hosts available"},
+		{ReasonNoCapacity, api(callCreateServer, 500, "No valid host was found"), codes.ResourceExhausted, "out of stock"},
+		{ReasonNoCapacity, page(callCreateServer, 403, "<p>insufficient capacity</p>"), codes.ResourceExhausted, "status 403, not the API's answer"},
+		{ReasonQuotaExceeded, page(callCreateServer, 403, "quota exceeded"), codes.ResourceExhausted, "not the API's answer"},
 		{ReasonAPIFailed, api(callListServers, 400, "invalid label selector"), codes.Unavailable, "label selector"},
 		{ReasonTooManyRequests, api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
 		{ReasonTooManyRequests, api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
@@ -81,11 +94,30 @@ func TestClassify(t *testing.T) {
 		{ReasonResourceMissing, api(callCreateServer, 410, "image gone"), codes.InvalidArgument, "image gone"},
 		{ReasonNoServer, api(callGetServer, 410, "server gone"), codes.NotFound, "server gone"},
 		{ReasonAPIFailed, api(callGetServer, 410, "project not found"), codes.Unavailable, "project not found"},
-		{ReasonAPIFailed, api(callGetServer, 404, ""), codes.Unavailable, ""},
+		{ReasonAPIFailed, api(callGetServer, 404, "resource not found: project"), codes.Unavailable, "not found: project"},
+		{ReasonAPIFailed, api(callGetServer, 404, "region not found"), codes.Unavailable, "region not found"},
+		{ReasonAPIFailed, api(callCreateServer, 404, "resource not found: project"), codes.Unavailable, "not found: project"},
+		{ReasonNoServer, api(callGetServer, 404, "server s was not found in project p"), codes.NotFound, "in project p"},
+		{ReasonAPIFailed, otherForm(callGetServer, 404, "No message available"), codes.Unavailable, "No message available"},
+		{ReasonNoPermission, otherForm(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "Forbidden"},
+		{ReasonAPIFailed, page(callGetServer, 404, "<html>"), codes.Unavailable, "status 404, not the API's answer"},
+		{ReasonAPIFailed, page(callGetServer, 403, "<html>"), codes.Unavailable, "status 403, not the API's answer"},
+		{ReasonAPIFailed, page(callGetServer, 401, "Jwks doesn't have key"), codes.Unavailable, "status 401, not the API's answer"},
+		{ReasonAPIFailed, page(callCreateServer, 400, "<html>"), codes.Unavailable, "status 400, not the API's answer"},
+		{ReasonAPIFailed, page(callCreateServer, 409, "<html>"), codes.Unavailable, "status 409, not the API's answer"},
+		{ReasonAPIFailed, page(callCreateServer, 200, "<html>"), codes.Unavailable, "status 200, not the API's answer"},
+		{ReasonTooManyRequests, page(callListServers, 429, "<html>"), codes.Unavailable, "Too many requests"},
+		// Apache's page for any 503.
+		{ReasonAPIFailed, page(callCreateServer, 503, "unable to service your request due to maintenance downtime or capacity problems"),
+			codes.Unavailable, "status 503, not the API's answer"},
 		{ReasonAPIFailed, api(callGetServer, 404, "project not found"), codes.Unavailable, "project not found"},
 		{ReasonAPIFailed, api(callListNICs, 404, "server not found"), codes.Unavailable, ""},
 		{ReasonAPIFailed, api(callUpdateNIC, 404, "NIC not found"), codes.Unavailable, ""},
-		{ReasonResourceInUse, api(callCreateServer, 409, "Conflict"), codes.FailedPrecondition, "in use"},
+		{ReasonResourceInUse, &APIError{Call: callCreateServer, StatusCode: 409, Message: "Conflict", isExclusive: true},
+			codes.FailedPrecondition, "in use"},
+		{ReasonServerBusy, api(callCreateServer, 409, "Conflict"), codes.Aborted, "busy"},
+		{ReasonAPIFailed, api(callCreateServer, 402, "Payment Required"), codes.Unavailable, "402"},
+		{ReasonAPIFailed, notSent(409), codes.Unavailable, "creating a server: not sent"},
 		{ReasonServerBusy, api(callDeleteServer, 409, "Conflict"), codes.Aborted, "busy"},
 		{ReasonServerBusy, api(callUpdateNIC, 409, "Conflict"), codes.Aborted, "busy"},
 		{ReasonTooManyRequests, api(callListServers, 429, "slow down"), codes.Unavailable, "Too many requests"},
@@ -101,28 +133,8 @@ func TestClassify(t *testing.T) {
 				t.Errorf("got %s %q, want %s, %s and %q", code, text, row.code, row.reason, row.says)
 			}
 			checkText(t, code, text)
-			if row.reason != ReasonUnknownMachineType { // Gardener's words for this code are about quota and hosts
-				checkClass(t, code, text)
-			} else if text := strings.ToLower(text); strings.Contains(text, "quota") || strings.Contains(text, "hosts") {
-				t.Errorf("%q speaks of quota or hosts", text)
-			}
+			checkClass(t, text)
 		})
-	}
-}
-
-// A proxy's words about a connection are no class of Gardener's.
-func TestMisleadingWordsOfAConnectionAreReplaced(t *testing.T) {
-	for _, word := range []string{
-		"Conflict", "NotFound", "Unauthorized", "LimitExceeded", "Throttling", "OutOfRange", "Internal Server Error",
-		"Authentication failed", "not authorized", "invalid_client", "invalid_grant", "invalid character '<'", "Too Many Requests",
-	} {
-		for _, err := range []error{errors.New(word), &net.OpError{Op: "dial", Err: errors.New(word)}} {
-			_, text := Classify(&APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: err}})
-			first, _, _ := strings.Cut(strings.ToLower(word), " '")
-			if strings.Contains(strings.ToLower(text), first) {
-				t.Errorf("%q repeats %q", text, word)
-			}
-		}
 	}
 }
 
@@ -138,38 +150,135 @@ func checkText(t *testing.T, code codes.Code, text string) {
 	}
 }
 
-// gardeners are how Gardener's extension for STACKIT tells classes of errors from
-// texts, and the code each belongs to.
-var gardeners = map[string]struct {
-	pattern *regexp.Regexp
-	code    codes.Code
+// classes are how Gardener's extension for STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) tells
+// classes of errors from texts, and the reasons that mean the same.
+var classes = map[string]struct {
+	alternatives []string
+	meant        []Reason
 }{
-	"quota":       {regexp.MustCompile(`Quota.*exceeded`), codes.ResourceExhausted},
-	"capacity":    {regexp.MustCompile(`There are not enough hosts available`), codes.ResourceExhausted},
-	"rate limit":  {regexp.MustCompile(`Too many requests`), codes.Unavailable},
-	"credentials": {regexp.MustCompile(`(?i)Authentication failed`), codes.Unauthenticated},
-	"permissions": {regexp.MustCompile(`(?i)not authorized`), codes.PermissionDenied},
-	"other": {regexp.MustCompile(`(?i)conflict|notfound|unauthorized|LimitExceeded|Throttling|OutOfRange|` +
-		`internal server error`), codes.OK},
+	"unauthenticated": {[]string{"Authentication failed", "invalid character", "invalid_client", "cannot fetch token", "InvalidSecretAccessKey"},
+		[]Reason{ReasonCredentialsRefused}},
+	"unauthorized": {[]string{"Unauthorized", "SignatureDoesNotMatch", "invalid_grant", "Authorization Profile was not found",
+		"no active subscriptions", "not authorized", "AccessDenied", "PolicyNotAuthorized"}, []Reason{ReasonCredentialsRefused, ReasonNoPermission}},
+	"quota": {[]string{"(?:^|[^t]|(?:[^s]|^)t|(?:[^e]|^)st|(?:[^u]|^)est|(?:[^q]|^)uest|(?:[^e]|^)quest|(?:[^r]|^)equest)LimitExceeded", "Quotas",
+		"Quota.*exceeded", "exceeded quota", "Quota has been met", "QUOTA_EXCEEDED", "Maximum number of ports exceeded",
+		"VolumeSizeExceedsAvailableQuota"}, []Reason{ReasonQuotaExceeded}},
+	"rate limit": {[]string{"RequestLimitExceeded", "Throttling", "Too many requests"}, []Reason{ReasonTooManyRequests}},
+	"dependencies": {[]string{"PendingVerification", "Access Not Configured", "accessNotConfigured", "DependencyViolation", "OptInRequired",
+		"Conflict", "inactive billing state", "timeout while waiting for state to become", "InvalidCidrBlock", "already busy for",
+		"A resource with the ID", "There are not enough hosts available", "No Router found", "Service not enabled"}, []Reason{ReasonResourceInUse}},
+	"retried dependencies": {[]string{"RetryableError", "internal server error"}, []Reason{ReasonAPIFailed}},
+	"depleted":             {[]string{"not available in the current hardware cluster", "out of stock"}, []Reason{ReasonNoCapacity}},
+	"configuration": {[]string{"missing expected router", "Policy doesn't allow .* to be performed", "overlaps with cidr",
+		"not supported in your requested Availability Zone", "notFound", "Invalid value", "violates constraint", "no attached internet gateway found",
+		"Your query returned no results", "invalid VPC attributes", "unrecognized feature gate", "runtime-config invalid key", "strict decoder error",
+		"not allowed to configure an unsupported", "error during apply of object .* is invalid:", "duplicate zones", "overlapping zones"}, invalidReasons},
+	"retried configuration": {[]string{"is misconfigured and requires zero voluntary evictions", "SDK.CanNotResolveEndpoint",
+		"The requested configuration is currently not supported"}, nil},
+	"the manager's orphans": {[]string{"OutOfRange", "NotFound"}, nil}, // machine_safety.go
 }
 
-// checkClass checks that Gardener takes a text for nothing that its code is not,
-// and for what its code says where it has a class for that alone.
-func checkClass(t *testing.T, code codes.Code, text string) {
-	t.Helper()
-	classes := 0
-	for name, class := range gardeners {
-		if !class.pattern.MatchString(text) {
-			continue
-		}
-		classes++
-		if class.code != code {
-			t.Errorf("Gardener takes %q for %s, its code is %s", text, name, code)
+var classPatterns = func() map[string]*regexp.Regexp {
+	patterns := map[string]*regexp.Regexp{}
+	for name, class := range classes {
+		patterns[name] = regexp.MustCompile("(?i)(" + strings.Join(class.alternatives, "|") + ")")
+	}
+	return patterns
+}()
+
+// samples has a text for each alternative of each class.
+func samples() (texts []string) {
+	for _, class := range classes {
+		for _, alternative := range class.alternatives {
+			if strings.HasSuffix(alternative, "LimitExceeded") && alternative[0] == '(' {
+				alternative = "VolumeLimitExceeded"
+			}
+			texts = append(texts, strings.ReplaceAll(alternative, ".*", "of it"))
 		}
 	}
-	ownClass := []codes.Code{codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied}
-	if slices.Contains(ownClass, code) && classes == 0 {
-		t.Errorf("Gardener has no class for %q", text)
+	return texts
+}
+
+// own are the classes that a reason must be in, if Gardener has one for it.
+var own = map[Reason]string{
+	ReasonCredentialsRefused: "unauthenticated", ReasonNoPermission: "unauthorized", ReasonQuotaExceeded: "quota",
+	ReasonTooManyRequests: "rate limit", ReasonNoCapacity: "depleted",
+}
+
+// checkClass checks that Gardener takes a text for what its reason means, and for nothing else.
+func checkClass(t *testing.T, text string) {
+	t.Helper()
+	reason := ReasonIn(text)
+	for name, pattern := range classPatterns {
+		isIn := pattern.MatchString(text)
+		if isIn && !slices.Contains(classes[name].meant, reason) {
+			t.Errorf("Gardener takes %q for %s: %q", text, name, pattern.FindString(text))
+		}
+		if own[reason] == name && !isIn {
+			t.Errorf("Gardener does not take %q for %s", text, name)
+		}
+	}
+}
+
+// Whatever words an API, a proxy or a connection uses: each row of the table keeps its class.
+func TestWordsOfOthersAreSortedByTheReason(t *testing.T) {
+	for _, rule := range rules {
+		for _, word := range append(samples(), strings.ToUpper(strings.Join(samples(), " "))) {
+			text := rule.reason.plain(strings.ReplaceAll(word, " ", " \n ") + "; " + word)
+			if rule.says != "" {
+				text = rule.says + ": " + text
+			}
+			checkClass(t, strings.ReplaceAll(rule.reason.with(text), "\n", " "))
+		}
+	}
+	for _, word := range samples() {
+		err := &APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: &net.OpError{Op: "dial", Err: errors.New(word)}}}
+		_, text := Classify(err)
+		checkClass(t, text)
+		for _, end := range []error{lateError(context.DeadlineExceeded, err.Error()), interruptedError(err), newError(ReasonServerBusy, "busy: %v", err)} {
+			_, text := Classify(end)
+			checkClass(t, text)
+		}
+	}
+}
+
+// What the driver says by itself is in no class, but the rows of the table (TestClassify).
+func TestTheDriversOwnWordsAreSortedAsNothing(t *testing.T) {
+	for _, folder := range []string{".", "apis", "apis/validation", "providerid", "../spi"} {
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal(folder, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(node ast.Node) bool {
+				switch node := node.(type) {
+				case *ast.ImportSpec:
+					return false
+				case *ast.ValueSpec: // the tables
+					return !slices.ContainsFunc(node.Names, func(name *ast.Ident) bool { return name.Name == "sortedWords" || name.Name == "rules" })
+				case *ast.FuncDecl:
+					return node.Name.Name != "passedOn" // its words decide, and show, a row of the table
+				case *ast.CallExpr:
+					name, _ := node.Fun.(*ast.Ident)
+					selected, _ := node.Fun.(*ast.SelectorExpr)
+					return (name == nil || name.Name != "words") && (selected == nil || selected.Sel.Name != "MustCompile")
+				case *ast.BasicLit:
+					text, err := strconv.Unquote(node.Value)
+					if node.Kind != token.STRING || err != nil || !strings.Contains(text, " ") {
+						return true
+					}
+					checkClass(t, text)
+				}
+				return true
+			})
+		}
 	}
 }
 
@@ -184,16 +293,16 @@ func TestReasons(t *testing.T) {
 		t.Errorf("%d reasons are declared, and %d have a code", len(declared), len(Reasons()))
 	}
 	for _, reason := range Reasons() {
-		for name, class := range gardeners {
-			if class.pattern.MatchString(string(reason)) && class.code != reason.Code() {
-				t.Errorf("Gardener takes the reason %s for %s, its code is %s", reason, name, reason.Code())
+		for name, pattern := range classPatterns {
+			if pattern.MatchString(string(reason)) && own[reason] != name {
+				t.Errorf("Gardener takes the reason %s for %s", reason, name)
 			}
 		}
 	}
 }
 
 func TestReasonIn(t *testing.T) {
-	const text = "NoCapacity: There are not enough hosts available: creating a server: status 500"
+	const text = "NoCapacity: the machine type is out of stock: creating a server: status 500"
 	told := status.Error(codes.ResourceExhausted, text).Error()
 	for name, row := range map[string]struct {
 		description string
@@ -220,26 +329,57 @@ func TestReasonIn(t *testing.T) {
 	}
 }
 
-// Texts of the services behind the API, at the POST, whatever its status, and of a server in ERROR.
+// Texts of the services behind the API and of other clouds, at the POST, whatever its status, and of a server in
+// ERROR.
 func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
-	const none = codes.Internal // nothing is said of it
-	for want, messages := range map[codes.Code][]string{
-		codes.ResourceExhausted: {
+	for want, messages := range map[Reason][]string{
+		ReasonNoCapacity: {
 			"No valid host was found. There are not enough hosts available.",
+			"NoValidHost: No valid host was found",
 			"Exhausted all hosts available for retrying build failures for instance 7.",
+			"Exceeded max scheduling attempts 3 for instance 7. Last exception: x",
+			"Exceeded maximum number of retries. Exceeded max scheduling attempts 3",
 			"Insufficient compute resources: Requested instance NUMA topology cannot fit.",
+			"Insufficient compute resources: Free memory 100.00 MB < requested 4096 MB.",
+			"Claim pci failed", "Insufficient compute resources: Claim pci failed.",
+			"PCI device request [] failed", "Requested instance NUMA topology cannot fit the given host NUMA topology",
+			"Anti-affinity instance group policy was violated", "Affinity instance group policy was violated",
+			"insufficient capacity", "InsufficientInstanceCapacity", "Insufficient instance capacity in eu01-1",
+			"not enough capacity for machine type", "We currently do not have sufficient c2i.2 capacity in the zone",
+			"out of stock", "The machine type is sold out", "out of capacity", "no capacity left in eu01-1", "lack of host capacity",
+			"The zone's capacity is exhausted", "The requested amount would exceed the capacity", "capacity exceeded", "capacity not available",
+			"error during placement (resource_unavailable)", "ZONE_RESOURCE_POOL_EXHAUSTED", "resources are currently unavailable",
+			"does not have enough resources available", "not enough resources", "not enough memory on the host", "no hosts available",
+			"no available hosts", "No hypervisor is available", "No allocation candidates", "The instance could not be scheduled",
+			"failed to place the server", "Unable to allocate inventory: x", "Unable to create allocation for 'VCPU' on resource provider 7",
+			"cannot set up guest memory 'pc.ram': Cannot allocate memory",
+			"The machine type c2i.2 is currently not available in eu01-1", "not available in the current hardware cluster",
+		},
+		ReasonQuotaExceeded: {
 			"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.",
-			"Maximum number of ports exceeded",
+			"No free IP address in the subnet", "The address pool is exhausted", "IpAddressGenerationFailure",
+			"Maximum number of ports exceeded", "Maximum number of servers reached",
 			"VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded",
 			"SnapshotLimitExceeded: Maximum number of snapshots allowed (10) exceeded",
+			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota",
 			"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores",
+			"QUOTA_EXCEEDED", "Quota has been met", "over quota", "insufficient quota for cores", "quota used up", "quota reached",
+			"vCPU limit of project reached", "The project has reached its limit of servers", "project limit exceeded", "limit of RAM exceeded",
+			"Instance limit hit", "too many servers in the project",
 		},
-		codes.InvalidArgument: {
+		ReasonRequestRefused: {
 			"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.",
 			"Exceeded maximum amount of allowed address pairs",
 			"MetadataLimitExceeded: Maximum number of metadata items exceeds 128",
+			"maximum number of NICs per server exceeded", "exceeds the limit of 10 volumes per server",
 		},
-		none: {"Conflict [a]\nb", "AddressOutOfRange", "Throttling", ""},
+		ReasonServerFailed: { // nothing is said of it
+			"Conflict [a]\nb", "AddressOutOfRange", "Throttling", "", "capacity problems", "The affinity group policy is not supported",
+			"Build of instance aborted: Failed to allocate the network(s), not rescheduling.", "Failed to claim volume 7",
+			"time limit of 600 s exceeded for server 7", "retry limit reached for server 7", "API rate limit exceeded for project 7",
+			"request body size limit exceeded", "image not available", "Resource temporarily unavailable", "The size of the volume is not valid",
+			"Service Unavailable", "upstream connect error or disconnect/reset before headers. reset reason: overflow",
+		},
 	} {
 		for _, message := range messages {
 			t.Run(message, func(t *testing.T) { checkExhausted(t, message, want) })
@@ -247,23 +387,40 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 	}
 }
 
-func checkExhausted(t *testing.T, message string, want codes.Code) {
+func checkExhausted(t *testing.T, message string, want Reason) {
 	t.Helper()
 	errs := []error{faultyError(&Server{ID: "s", ErrorMessage: message}, "")}
-	for _, status := range []int{400, 403, 409, 413, 500} { // of 500 nobody knows what such a POST made
-		if want == codes.ResourceExhausted || want == codes.InvalidArgument && status < 500 {
+	for _, status := range []int{400, 403, 409, 413, 429, 500} { // of 500 nobody knows what such a POST made
+		if want.Code() == codes.ResourceExhausted || want == ReasonRequestRefused && status < 500 {
 			errs = append(errs, &APIError{Call: callCreateServer, StatusCode: status, Message: message,
 				shown: redacted(message, "")})
 		}
 	}
 	for _, err := range errs {
 		code, text := Classify(err)
-		if code != want {
-			t.Errorf("%v is %s, want %s", err, code, want)
+		if ReasonIn(text) != want {
+			t.Errorf("%v is %s, want %s", err, ReasonIn(text), want)
 		}
 		checkText(t, code, text)
-		checkClass(t, code, text)
+		checkClass(t, text)
 	}
+}
+
+func FuzzWordsOfOthers(f *testing.F) {
+	for _, sample := range samples() {
+		f.Add(sample)
+	}
+	f.Add("Quota \x00 has exceeded")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, reason := range Reasons() {
+			said := sanitize("x " + reason.plain(text)) // else a reason's own word could stand before it
+			for name, pattern := range classPatterns {
+				if pattern.MatchString(said) && !slices.Contains(classes[name].meant, reason) {
+					t.Errorf("%s: Gardener takes %q for %s", reason, said, name)
+				}
+			}
+		}
+	})
 }
 
 func FuzzSanitize(f *testing.F) {
@@ -277,24 +434,30 @@ func FuzzSanitize(f *testing.F) {
 }
 
 func TestOutcomeUnknown(t *testing.T) {
-	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	read := &net.OpError{Op: "read", Err: errors.New("reset")}
 	for name, row := range map[string]struct {
 		err  *APIError
 		want bool
 	}{
-		"refused by the API":  {&APIError{StatusCode: 400}, false},
-		"too many requests":   {&APIError{StatusCode: 429}, false},
-		"request timeout":     {&APIError{StatusCode: 408}, true},
-		"server error":        {&APIError{StatusCode: 500}, true},
-		"gateway timeout":     {&APIError{StatusCode: 504}, true},
-		"unreadable success":  {&APIError{Err: errors.New("the answer cannot be read")}, true},
-		"never connected":     {&APIError{Err: dial}, false},
-		"connection lost":     {&APIError{Err: read}, true},
-		"deadline":            {&APIError{Err: context.DeadlineExceeded}, true},
-		"not sent":            {&APIError{Err: &spi.NotSentError{Err: read}}, false},
-		"held back by others": {&APIError{StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: read}}, false},
-		"not sent in time":    {&APIError{Err: &spi.NotSentError{Err: context.DeadlineExceeded}}, false},
+		"refused by the API":   {&APIError{StatusCode: 400, Message: "bad"}, false},
+		"unknown to the table": {&APIError{StatusCode: 423, Message: "locked"}, false},
+		"a page with 400":      {&APIError{StatusCode: 400}, true},
+		"a page with 401":      {&APIError{StatusCode: 401}, true},
+		"a page with 403":      {&APIError{StatusCode: 403}, true},
+		"a page with 404":      {&APIError{StatusCode: 404}, true},
+		"a page with 200":      {&APIError{StatusCode: 200}, true},
+		"too many requests":    {&APIError{StatusCode: 429, Message: "slow down"}, false},
+		"a page with 429":      {&APIError{StatusCode: 429}, false},
+		"request timeout":      {&APIError{StatusCode: 408, Message: "late"}, true},
+		"server error":         {&APIError{StatusCode: 500, Message: "bad"}, true},
+		"gateway timeout":      {&APIError{StatusCode: 504}, true},
+		"unreadable success":   {&APIError{Err: errors.New("the answer cannot be read")}, true},
+		"nothing written":      {&APIError{Err: &spi.NotSentError{Attempted: true, Err: read}}, false},
+		"connection lost":      {&APIError{Err: read}, true},
+		"deadline":             {&APIError{Err: context.DeadlineExceeded}, true},
+		"not sent":             {&APIError{Err: &spi.NotSentError{Err: read}}, false},
+		"held back by others":  {&APIError{StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: read}}, false},
+		"not sent in time":     {&APIError{Err: &spi.NotSentError{Err: context.DeadlineExceeded}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.err.Call = callCreateServer

@@ -48,6 +48,8 @@ type observation struct {
 	blind bool
 	// forbidden says that it was a GET which answered 403 after our DELETE.
 	forbidden bool
+	// failed is the error of a read that shows nothing, and is tried again.
+	failed error
 	// began and ended are when it did, repeated attempts included: the answer is of a moment
 	// between them. They are the zero time if it failed.
 	began, ended time.Time

@@ -440,6 +440,11 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 		later     int // calls in each minute after the second
 	}{
 		"POST answered 429":   {"CreateServer", iaasmock.Fault{Status: http.StatusTooManyRequests}, create, 4},
+		"POST answered 402":   {"CreateServer", iaasmock.Fault{Status: http.StatusPaymentRequired}, create, 4},
+		"POST answered 409":   {"CreateServer", iaasmock.Fault{Status: http.StatusConflict}, create, 4},
+		"POST answered 423":   {"CreateServer", iaasmock.Fault{Status: http.StatusLocked}, create, 4},
+		"POST answered 451":   {"CreateServer", iaasmock.Fault{Status: http.StatusUnavailableForLegalReasons}, create, 4},
+		"POST, a page of 403": {"CreateServer", iaasmock.Fault{Status: http.StatusForbidden, Body: gatewaysPage, ContentType: "text/html"}, create, 4},
 		"POST that hangs":     {"CreateServer", iaasmock.Fault{Delay: 29 * time.Second, DropBefore: true}, create, 4},
 		"DELETE answered 503": {"DeleteServer", unavailable, remove, 4},
 		"PATCH answered 503":  {"UpdateNic", unavailable, create, 4},

@@ -55,7 +55,9 @@ type Provider struct {
 	exhausted *classErrors
 	// unlabelled are the classes of which a server shows no labels.
 	unlabelled *classErrors
-	consoles   *consoles
+	// failing is since when servers of a class end in ERROR, none of them having run.
+	failing  *recent.Map[classKey, time.Time]
+	consoles *consoles
 	// firstCall is when this process was called first.
 	firstCall time.Time
 	// sessions are the newest of each project.
@@ -159,6 +161,7 @@ func (p *Provider) init() {
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, classError](p.clock, exhaustedFor)
 		p.unlabelled = recent.New[classKey, classError](p.clock, unlabelledFor)
+		p.failing = recent.New[classKey, time.Time](p.clock, ledger.Lifetime)
 		p.consoles = newConsoles(p.clock)
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -69,8 +70,8 @@ func (c *call) pollOf(server *Server) *poll {
 }
 
 // next makes the next read. It returns errGone with the one that proves the server gone,
-// and that of the ownership check for one that the call must not use. A read that fails in a wait
-// shows nothing.
+// and that of the ownership check for one that the call must not use. A read that failed, and is tried
+// again, shows nothing: the observation has its error.
 func (p *poll) next(ctx context.Context) (observation, error) {
 	now := p.clock.Now()
 	if p.due.After(now) {
@@ -79,7 +80,7 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 	result := p.read(ctx, p.absence.nextRead(later(p.due, now)))
 	p.due = result.Began.Add(pollInterval(p.clock.Since(p.since)))
 	if err := p.reads.afterRead(ctx, result.Err, p.state()); err != nil || result.Err != nil {
-		return observation{}, err
+		return observation{failed: result.Err}, err
 	}
 	seen := result.Value
 	seen.began, seen.ended = result.Began, p.clock.Now()
@@ -493,10 +494,12 @@ var readPolicy = coalesce.Policy{
 	Recovered:  recovered,
 }
 
-// isSessionWide says that an API call failed for a reason that holds for all others of the
-// session: refused credentials, or too many calls.
+// isSessionWide reports whether an API call failed for a reason that holds for all others of the
+// session: refused credentials, or too many calls, in any form.
 func isSessionWide(err error) bool {
-	return isRefused(err) || statusOf(err) == http.StatusTooManyRequests
+	var api *APIError
+	return spi.IsRefused(err) || errors.As(err, &api) &&
+		(api.StatusCode == http.StatusUnauthorized || api.StatusCode == http.StatusTooManyRequests)
 }
 
 // readers read servers and NICs for all calls of a session and region: callers who want

@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
@@ -58,6 +59,7 @@ type call struct {
 	exhausted *classErrors
 	// unlabelled are the classes of which a server shows no labels.
 	unlabelled *classErrors
+	failing    *recent.Map[classKey, time.Time]
 	consoles   *consoles
 	meters     *meters
 	// settle is how long the API may take until a request shows in its lists.
@@ -150,7 +152,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
 		clock: p.clock, settle: *p.settle, client: readers.client, readers: readers,
-		exhausted: p.exhausted, unlabelled: p.unlabelled, consoles: p.consoles, meters: p.meters,
+		exhausted: p.exhausted, unlabelled: p.unlabelled, failing: p.failing, consoles: p.consoles, meters: p.meters,
 		identity: identity{unlabelable: true}, ledger: p.ledger,
 		key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},
 	}
@@ -431,7 +433,7 @@ const (
 func redacted(message, userData string) string {
 	message = message[:min(len(message), maxMessage)]
 	message = withoutRepeated(message, formsOf(userData))
-	return withoutMisleadingWords(strings.ToValidUTF8(message, "?"))
+	return strings.ToValidUTF8(message, "?")
 }
 
 // withoutRepeated replaces what the message repeats of the forms, from their beginning on. Where

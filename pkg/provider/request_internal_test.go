@@ -85,7 +85,6 @@ func TestRedactedMessage(t *testing.T) {
 		"15 characters":     {"wrong: " + someUserData[:15] + "!", "wrong: " + someUserData[:15] + "!"},
 		"16 characters":     {"wrong: " + someUserData[:16] + "!", "wrong: (userData)!"},
 		"a name within it":  {"no shoot--demo--worker-1 here", "no shoot--demo--worker-1 here"},
-		"misleading words":  {"Conflict", "clash"},
 		"cut to 4 KiB":      {strings.Repeat("x", maxMessage-1) + "ü", strings.Repeat("x", maxMessage-1) + "?"},
 	} {
 		t.Run(name, func(t *testing.T) {

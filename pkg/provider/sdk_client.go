@@ -4,11 +4,13 @@
 package provider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,69 +45,70 @@ var (
 
 // CreateServer implements StackitClient.
 func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callCreateServer)
+	asked.userData, asked.isExclusive = request.Spec.UserData, isExclusive(request.Spec)
 	payload := serverPayload(request)
 	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
 	if err != nil {
-		return nil, apiErrorHiding(request.Spec.UserData, callCreateServer, *response, err)
+		return nil, asked.failure(err)
 	}
 	if !validation.IsUUID(server.GetId()) { // no ProviderID could name it, and no read
-		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
+		return nil, asked.unusable(errors.New("the answer has no server ID"))
 	}
 	return new(serverFromSDK(server)), nil
 }
 
 // GetServer implements StackitClient.
 func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callGetServer)
 	server, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
-	return one(callGetServer, *response, err, serverFromSDK, server, server.GetId(), serverID)
+	return one(asked, err, serverFromSDK, server, server.GetId(), serverID)
 }
 
 // ListServers implements StackitClient. It asks without details: those would
 // carry every server's userData.
 func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callListServers)
 	request := c.api.ListServers(ctx, c.projectID, c.region)
 	if len(labels) > 0 {
 		request = request.LabelSelector(labelSelector(labels))
 	}
 	list, err := request.Execute()
 	list = cmp.Or(list, &iaas.ServerListResponse{})
-	return all(callListServers, *response, err, serverFromSDK, list.Items, list.AdditionalProperties)
+	return all(asked, err, serverFromSDK, list.Items, list.AdditionalProperties)
 }
 
 // DeleteServer implements StackitClient.
 func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callDeleteServer)
 	err := c.api.DeleteServer(ctx, c.projectID, c.region, serverID).Execute()
-	return apiError(callDeleteServer, *response, err)
+	return asked.done(err)
 }
 
 // ConsoleLog implements StackitClient.
 func (c *sdkClient) ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callConsoleLog)
 	log, err := c.api.GetServerLog(ctx, c.projectID, c.region, serverID).Length(lines).Execute()
-	return log.GetOutput(), apiError(callConsoleLog, *response, err)
+	return log.GetOutput(), asked.failure(err)
 }
 
 // ListServerNICs implements StackitClient.
 func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callListNICs)
 	list, err := c.api.ListServerNICs(ctx, c.projectID, c.region, serverID).Execute()
-	return nicsFromSDK(callListNICs, *response, err, list)
+	return nicsFromSDK(asked, err, list)
 }
 
 // ListNetworkNICs implements StackitClient.
 func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callNetworkNICs)
 	list, err := c.api.ListNics(ctx, c.projectID, c.region, networkID).Execute()
-	return nicsFromSDK(callNetworkNICs, *response, err, list)
+	return nicsFromSDK(asked, err, list)
 }
 
-func nicsFromSDK(call apiCall, response *http.Response, err error, list *iaas.NICListResponse) ([]NIC, error) {
+func nicsFromSDK(asked *exchange, err error, list *iaas.NICListResponse) ([]NIC, error) {
 	list = cmp.Or(list, &iaas.NICListResponse{})
-	nics, err := all(call, response, err, nicFromSDK, list.Items, list.AdditionalProperties)
+	nics, err := all(asked, err, nicFromSDK, list.Items, list.AdditionalProperties)
 	// The API's order is not deterministic.
 	slices.SortFunc(nics, func(a, b NIC) int { return strings.Compare(a.ID, b.ID) })
 	return nics, err
@@ -115,58 +118,58 @@ func nicsFromSDK(call apiCall, response *http.Response, err error, list *iaas.NI
 func (c *sdkClient) UpdateAllowedAddresses(
 	ctx context.Context, networkID, nicID string, addresses []string,
 ) (*NIC, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callUpdateNIC)
 	payload := iaas.UpdateNicPayload{AllowedAddresses: allowedAddressesToSDK(addresses)}
 	nic, err := c.api.UpdateNic(ctx, c.projectID, c.region, networkID, nicID).UpdateNicPayload(payload).Execute()
-	return one(callUpdateNIC, *response, err, nicFromSDK, nic, nic.GetId(), nicID)
+	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
 // GetNIC implements StackitClient.
 func (c *sdkClient) GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callGetNIC)
 	nic, err := c.api.GetNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
-	return one(callGetNIC, *response, err, nicFromSDK, nic, nic.GetId(), nicID)
+	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
 // DeleteNIC implements StackitClient.
 func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callDeleteNIC)
 	err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
-	return apiError(callDeleteNIC, *response, err)
+	return asked.done(err)
 }
 
 // ListVolumes implements StackitClient.
 func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callListVolumes)
 	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
 	list = cmp.Or(list, &iaas.VolumeListResponse{})
-	return all(callListVolumes, *response, err, volumeFromSDK, list.Items, list.AdditionalProperties)
+	return all(asked, err, volumeFromSDK, list.Items, list.AdditionalProperties)
 }
 
 // GetVolume implements StackitClient.
 func (c *sdkClient) GetVolume(ctx context.Context, volumeID string) (*Volume, error) {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callGetVolume)
 	volume, err := c.api.GetVolume(ctx, c.projectID, c.region, volumeID).Execute()
-	return one(callGetVolume, *response, err, volumeFromSDK, volume, volume.GetId(), volumeID)
+	return one(asked, err, volumeFromSDK, volume, volume.GetId(), volumeID)
 }
 
 // DeleteVolume implements StackitClient.
 func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
-	ctx, response := captured(ctx)
+	ctx, asked := c.ask(ctx, callDeleteVolume)
 	err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute()
-	return apiError(callDeleteVolume, *response, err)
+	return asked.done(err)
 }
 
 // one converts the answer to a call about one resource, which must be about the one that was
 // asked for.
 func one[SDK, T any](
-	call apiCall, response *http.Response, err error, convert func(*SDK) T, answer *SDK, id, asked string,
+	asked *exchange, err error, convert func(*SDK) T, answer *SDK, id, askedID string,
 ) (*T, error) {
 	switch {
 	case err != nil:
-		return nil, apiError(call, response, err)
-	case id != asked:
-		return nil, &APIError{Call: call, Err: fmt.Errorf("the answer is not about %s", asked)}
+		return nil, asked.failure(err)
+	case id != askedID:
+		return nil, asked.unusable(fmt.Errorf("the answer is not about %s", askedID))
 	default:
 		return new(convert(answer)), nil
 	}
@@ -176,13 +179,13 @@ func one[SDK, T any](
 // error, too, and must not pass for "no servers": the SDK's decoder sets the additional
 // properties only if it found "items".
 func all[SDK, T any](
-	call apiCall, response *http.Response, err error, convert func(*SDK) T, items []SDK, additional map[string]any,
+	asked *exchange, err error, convert func(*SDK) T, items []SDK, additional map[string]any,
 ) ([]T, error) {
 	switch {
 	case err != nil:
-		return nil, apiError(call, response, err)
+		return nil, asked.failure(err)
 	case items == nil && additional == nil:
-		return nil, &APIError{Call: call, Err: errNoList}
+		return nil, asked.unusable(errNoList)
 	}
 	converted := make([]T, 0, len(items))
 	for i := range items {
@@ -191,32 +194,67 @@ func all[SDK, T any](
 	return converted, nil
 }
 
-func captured(ctx context.Context) (context.Context, **http.Response) {
-	response := new(*http.Response)
-	return runtime.WithCaptureHTTPResponse(ctx, response), response
+// exchange is one call of the API, and what came back: the one door through which answers become
+// errors.
+type exchange struct {
+	call      apiCall
+	projectID string
+	// userData is what the call sends, which no error may repeat.
+	userData string
+	// isExclusive is that of the request's spec.
+	isExclusive bool
+	response    *http.Response
 }
 
-// apiError is apiErrorHiding for a call that sends no userData; nil for one that did not fail.
-func apiError(call apiCall, response *http.Response, err error) error {
-	if err == nil {
-		return nil
-	}
-	return apiErrorHiding("", call, response, err)
+// ask begins a call. Its answer is captured through the context.
+func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *exchange) {
+	asked := &exchange{call: call, projectID: c.projectID}
+	return runtime.WithCaptureHTTPResponse(ctx, &asked.response), asked
 }
 
 // NewAPIError makes an *APIError of what the SDK answered a call with that the driver does
 // not make. what names the call, in the form "reading an image"; response may be nil.
 func NewAPIError(what string, response *http.Response, err error) error {
-	return apiError(apiCall(what), response, err)
+	return (&exchange{call: apiCall(what), response: response}).failure(err)
 }
 
-// apiErrorHiding translates the SDK's error. It looks at the status code and body
-// only: the SDK's message and model depend on what the document lists.
-func apiErrorHiding(userData string, call apiCall, response *http.Response, err error) error {
-	translated := &APIError{Call: call}
-	if response != nil {
-		translated.RequestID = spi.RequestID(response.Header)
+// unusable is an answer in the API's form that does not say what was asked for.
+func (e *exchange) unusable(err error) error {
+	translated := e.translated()
+	translated.Err = err
+	return translated
+}
+
+func (e *exchange) translated() *APIError {
+	translated := &APIError{Call: e.call, projectID: e.projectID, isExclusive: e.isExclusive}
+	if e.response != nil {
+		translated.RequestID = spi.RequestID(e.response.Header)
 	}
+	return translated
+}
+
+// done is failure for a call whose answer has nothing to decode: a gateway's page with a status of
+// success has accepted nothing.
+func (e *exchange) done(err error) error {
+	if err != nil || e.response == nil {
+		return e.failure(err)
+	}
+	body, err := io.ReadAll(e.response.Body)
+	if err == nil && (len(bytes.TrimSpace(body)) == 0 || json.Valid(body)) {
+		return nil
+	}
+	page := e.translated()
+	page.StatusCode = e.response.StatusCode
+	return page
+}
+
+// failure translates the SDK's error; nil if the call did not fail. It looks at the status code and body
+// only: the SDK's message and model depend on what the document lists.
+func (e *exchange) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	translated := e.translated()
 	var answer *oapierror.GenericOpenAPIError
 	var notSent *spi.NotSentError
 	switch {
@@ -228,21 +266,18 @@ func apiErrorHiding(userData string, call apiCall, response *http.Response, err 
 	case !errors.As(err, &answer):
 		translated.Err = err
 		return translated
-	case answer.StatusCode < http.StatusMultipleChoices:
+	case answer.StatusCode < http.StatusMultipleChoices && json.Valid(answer.Body):
 		// The SDK's error would repeat the body.
-		translated.Err = fmt.Errorf("%w: %s", errUnreadable, redacted(answer.ErrorMessage, userData))
+		translated.Err = fmt.Errorf("%w: %s", errUnreadable, redacted(answer.ErrorMessage, e.userData))
 		return translated
 	}
 	translated.StatusCode = answer.StatusCode
-	var body struct {
-		Code    *int64  `json:"code"`
-		Message *string `json:"msg"`
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		translated.Message, translated.isOfIaaS = spi.Message(answer.Body)
 	}
-	if json.Unmarshal(answer.Body, &body) == nil && body.Code != nil && body.Message != nil {
-		translated.Message = *body.Message
-	} else {
-		translated.Message = passedOn(answer.Body)
+	if translated.Message == "" {
+		translated.passedOn = passedOn(answer.Body)
 	}
-	translated.shown = redacted(translated.Message, userData)
+	translated.shown = redacted(translated.Message, e.userData)
 	return translated
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -98,11 +99,11 @@ func (s *Server) IsDeleting() bool {
 }
 
 // reason is why the server failed, for texts; userData is the one that it was made with.
-func (s *Server) reason(userData string) string {
+func (s *Server) reason(userData string) error {
 	if s.ErrorMessage == "" {
-		return "no reason given"
+		return errors.New("no reason given")
 	}
-	return redacted(s.ErrorMessage, userData)
+	return errors.New(redacted(s.ErrorMessage, userData))
 }
 
 // ServerRequest is a server to create.
@@ -195,11 +196,19 @@ type APIError struct {
 	// was none.
 	StatusCode int
 	// Message is the API's own message; "" if the answer was not in the API's
-	// form, as those of gateways are. Codes are decided on it; it may repeat userData, and
-	// is never shown as it is.
+	// form (spi.Message), as those of gateways are: its status decides nothing then. Codes are decided
+	// on it; it may repeat userData, and is never shown as it is.
 	Message string
+	// isOfIaaS is true if the answer was {code,msg}: only then 404 is about what the call names.
+	isOfIaaS bool
+	// passedOn is what another answer says of quota and capacity.
+	passedOn string
 	// shown is what texts and log show of Message.
 	shown string
+	// projectID is the call's; "" if the driver does not make it.
+	projectID string
+	// isExclusive is true if the call creates a server with NICs or volumes that exist.
+	isExclusive bool
 	// RequestID is the answer's, if it had one. It goes to the log, not into texts:
 	// the manager writes a Machine's status whenever its text changes.
 	RequestID string
@@ -213,7 +222,9 @@ func (e *APIError) Error() string {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
 	case e.Message == "":
-		return fmt.Sprintf("%s: status %d", e.Call, e.StatusCode)
+		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, e.passedOn), ": ")
+	case e.StatusCode == http.StatusForbidden && e.projectID != "":
+		return fmt.Sprintf("%s in project %s: status %d: %s", e.Call, e.projectID, e.StatusCode, e.shown)
 	default:
 		return fmt.Sprintf("%s: status %d: %s", e.Call, e.StatusCode, e.shown)
 	}
@@ -231,7 +242,16 @@ func causeText(err error) string {
 	if errors.As(err, &network) {
 		err = fmt.Errorf("%s: %w", network.Op, network.Err)
 	}
-	return withoutMisleadingWords(err.Error())
+	return err.Error()
+}
+
+// Status returns the status of an answer that is the API's word; 0 if there was none, as after a
+// gateway's page.
+func (e *APIError) Status() int {
+	if e.Message == "" {
+		return 0
+	}
+	return e.StatusCode
 }
 
 func (e *APIError) Unwrap() error { return e.Err }

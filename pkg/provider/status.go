@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -19,7 +20,7 @@ func (c *call) readyByLedger(ctx context.Context) (id string, err error) {
 		return "", errUnusable
 	}
 	seen, err := c.poll(id).next(ctx)
-	if err != nil && !isNotOurs(err) {
+	if err = cmp.Or(err, seen.failed); err != nil && !isNotOurs(err) {
 		return "", err
 	}
 	if server := seen.server(); err != nil || server == nil || server.Status != statusActive {
@@ -42,6 +43,8 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 		switch {
 		case err != nil:
 			return err
+		case seen.failed != nil:
+			continue
 		case server == nil && isDeleted:
 			return errGone
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):

@@ -15,9 +15,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// forbiddenFor is for how long 403 may be all that a wait sees. An API answers it by mistake for
-// a moment; a permission that is missing must not look like a slow cloud.
-const forbiddenFor = 30 * time.Second
+// refusedFor is for how long 403, or 404 about the project or region, may be all that a wait sees. An API
+// answers it by mistake for a moment; a permission or region that is missing must not look like a slow
+// cloud.
+const refusedFor = 30 * time.Second
 
 // wait decides what an error means for a driver call: whether the call goes on, or ends
 // with this error. Once a call waits, a failed API call is not a failed machine: what it
@@ -28,8 +29,10 @@ const forbiddenFor = 30 * time.Second
 // NICs, the look-ups.
 type wait struct {
 	*call
-	// forbiddenSince is when the first of the last answers in a row came that all were 403.
-	forbiddenSince time.Time
+	// refused is the status of the last answers in a row, if all were 403 or 404 about the place;
+	// refusedSince is when the first of them came.
+	refused      int
+	refusedSince time.Time
 }
 
 // newWait returns a wait of the call.
@@ -45,23 +48,23 @@ func (c *call) begin() { c.begun.Store(true) }
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	var decided *Error
 	var api *APIError
-	switch {
-	case ctx.Err() != nil: // no answer
-	case !isForbidden(err):
-		w.forbiddenSince = time.Time{}
-	case w.forbiddenSince.IsZero():
-		w.forbiddenSince = w.clock.Now()
+	isMissing := IsPlaceMissing(err)
+	if ctx.Err() == nil { // else there is no answer
+		w.noteRefusal(err)
 	}
 	switch {
 	case err == nil, errors.Is(err, errGone), errors.As(err, &decided):
 		return err
-	case !w.begun.Load():
+	case !w.begun.Load() && !isMissing:
 		return err
 	case isRefused(err):
 		return interruptedError(err)
 	case ctx.Err() != nil:
 		return w.late(ctx, state)
-	case isForbidden(err) && w.clock.Since(w.forbiddenSince) >= forbiddenFor:
+	case w.refused == 0 || w.clock.Since(w.refusedSince) < refusedFor:
+	case isMissing:
+		return w.placeMissing(err)
+	default:
 		return err
 	}
 	if errors.As(err, &api) {
@@ -69,6 +72,25 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	}
 	klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
 	return nil
+}
+
+// noteRefusal notes which refusal lasts, and since when.
+func (w *wait) noteRefusal(err error) {
+	status := 0
+	if isForbidden(err) || IsPlaceMissing(err) {
+		status = statusOf(err)
+	}
+	if status != w.refused {
+		w.refused, w.refusedSince = status, w.clock.Now()
+	}
+}
+
+// placeMissing is the answer to a call where the API says for refusedFor that the project or region does not
+// exist.
+func (c *call) placeMissing(err error) error {
+	return newError(ReasonResourceMissing, "the API does not know project %s (secret.projectId) or region %s "+
+		"(providerSpec.region, secret.region): correct them; if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",
+		c.key.ProjectID, c.key.Region, err)
 }
 
 // late is the error of a call whose time is over.

@@ -228,12 +228,11 @@ var troubles = []trouble{
 		operations: []string{opGet, opDelete, opList}},
 
 	{name: "400", fault: apiAnswer(opCreate, 400, "bad request"), explains: []codes.Code{codes.InvalidArgument}},
-	{name: "NIC in use", fault: apiAnswer(opCreate, 409, "nic is in use"),
-		explains: []codes.Code{codes.FailedPrecondition}},
+	{name: "the network is busy", fault: apiAnswer(opCreate, 409, "the network is being updated")},
 	{name: "quota", fault: apiAnswer(opCreate, 403, "Quota exceeded for instances"),
 		explains: []codes.Code{codes.ResourceExhausted}},
 	{name: "no host", fault: inError(opCreate, "No valid host was found"), explains: []codes.Code{codes.ResourceExhausted}},
-	{name: "boot fails", fault: inError(opCreate, "image is broken"), explains: []codes.Code{codes.Internal}},
+	{name: "boot fails", fault: inError(opCreate, "image is broken"), explains: failedBoots},
 	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, spoils: true},
 	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
 		explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
@@ -261,6 +260,10 @@ var troubles = []trouble{
 		explains: []codes.Code{codes.Unauthenticated}},
 }
 
+// failedBoots are the answers about servers that fail for no known reason: about the first of a class, and
+// about others after it.
+var failedBoots = []codes.Code{codes.Internal, codes.ResourceExhausted}
+
 const presetDroppedLabels = "dropped-labels"
 
 // presetTroubles is what the presets of the mock bring about, which hold for the whole
@@ -268,7 +271,8 @@ const presetDroppedLabels = "dropped-labels"
 var presetTroubles = map[string]trouble{
 	"no-capacity":       {explains: []codes.Code{codes.ResourceExhausted}},
 	"quota-exceeded":    {explains: []codes.Code{codes.ResourceExhausted}},
-	"boot-error":        {explains: []codes.Code{codes.Internal}},
+	"boot-error":        {explains: failedBoots},
+	"project-404":       {explains: []codes.Code{codes.InvalidArgument}},
 	"delete-error":      {explains: failedDeletion},
 	"bad-request":       {explains: []codes.Code{codes.InvalidArgument}},
 	"too-large":         {explains: []codes.Code{codes.InvalidArgument}},

@@ -366,13 +366,13 @@ func Ask[T any](
 	return value, date, err
 }
 
-// Status is that of the API's answer to a call that failed; 0 without one.
+// Status is that of the API's own answer to a call that failed; 0 without one.
 func Status(err error) int {
 	var api *provider.APIError
 	if !errors.As(err, &api) {
 		return 0
 	}
-	return api.StatusCode
+	return api.Status()
 }
 
 // Servers lists the account's servers that carry all the labels; nil means all servers.

@@ -197,7 +197,7 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 		err = provider.NewAPIError("reading "+what, nil, errors.New("the answer is empty"))
 	}
 	switch {
-	case err == nil, provider.IsNotFound(err):
+	case err == nil, provider.IsNotFound(err), of.what == zones.what && provider.IsPlaceMissing(err):
 	case account.Status(err) == http.StatusForbidden:
 		c.skip(what + " (" + cmp.Or(of.permission, "the service account may not read it") + ")")
 		err = errUnchecked
@@ -239,7 +239,7 @@ func (k *onlineCheck) missing(path, thing string) {
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.account.Region
 	list, err := ask(ctx, k.catalogue, zones, "")
-	if provider.IsNotFound(err) {
+	if provider.IsPlaceMissing(err) {
 		text := "region " + region + " does not exist; must be a region of the API, such as eu01"
 		if k.regionOfSecret() && k.Region == "" {
 			k.reportKey(k.classCheck, apis.SecretRegion, text)

@@ -133,6 +133,10 @@ func (e *Entry) NoPostBefore() time.Time {
 // proved gone: also while that server is known, and runs.
 func (e *Entry) HasOpenPost() bool { return len(e.open) > 0 }
 
+// PostedAt returns the end of the open POST whose answer named the server; the zero time if there is
+// none.
+func (e *Entry) PostedAt(serverID string) time.Time { return e.open[serverID] }
+
 // Ledger keeps the entries of all machines. It is safe for concurrent use.
 type Ledger struct {
 	clock  clock.PassiveClock

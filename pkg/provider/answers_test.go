@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+)
+
+// What the driver makes of answers: of the API, and of a gateway before it.
+
+// gatewaysPage is what nginx answers with any status.
+const gatewaysPage = "<html>\r\n<head><title>403 Forbidden</title></head>\r\n<body><center><h1>403 Forbidden</h1></center></body></html>"
+
+// jwks is how the gateway answers while it does not know the key that a token was signed with.
+const jwks = "Jwks doesn't have key to match kid or alg from Jwt"
+
+// comesBackSoon checks that the manager calls again within seconds, if the call failed.
+func comesBackSoon(t *testing.T, err error) {
+	t.Helper()
+	decoded, _ := status.FromError(err)
+	if err != nil && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted}, decoded.Code()) {
+		t.Errorf("%v, want a code after which the manager comes back in seconds", err)
+	}
+}
+
+// One page, whatever its status and whatever it is an answer to, says nothing of the class, the key or the
+// server. Also if the gateway had passed the call on.
+func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
+	creating := []string{"CreateServer", "ListServers", "GetServer", "UpdateNic", "ListNics", "ListServerNICs"}
+	deleting := []string{"DeleteServer", "ListServers", "GetServer"}
+	for _, code := range []int{200, 202, 400, 401, 403, 404, 409, 410, 422} {
+		for _, executed := range []bool{false, true} {
+			for operation, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+				"create": (*rig).createErr, "delete": (*rig).remove, "list": func(r *rig, _ *v1alpha1.Machine) error { return r.listErr() },
+				"status": (*rig).statusErr, "initialize": (*rig).initErr,
+			} {
+				hit := map[string][]string{"create": creating, "delete": deleting, "list": {"ListServers"}}[operation]
+				for _, asked := range append(hit, fault.OperationIaaS) {
+					bubble(t, fmt.Sprintf("%s, %s, %d, executed %t", operation, asked, code, executed), func(t *testing.T) {
+						r := newRig(t)
+						r.setSpec(func(s map[string]any) { s["allowedAddresses"] = []string{"10.96.0.0/11"} })
+						m := machine("m1")
+						if operation != "create" {
+							m = withID(m, r.mustCreate(m).ProviderID)
+						}
+						r.cloud.Inject(iaasmock.Fault{Operation: asked, Status: code, Body: gatewaysPage, ContentType: "text/html", Count: 1, Executed: executed})
+						began := time.Now()
+						for err := call(r, m); err != nil; err = call(r, m) {
+							comesBackSoon(t, err)
+							if code == http.StatusUnauthorized && strings.Contains(err.Error(), "Authentication failed") {
+								t.Errorf("%v blames the key", err)
+							}
+							wantWithin(t, began, 10*time.Minute)
+							<-time.After(5 * time.Second)
+						}
+						if servers := len(r.cloud.Servers()); servers != 1 && operation != "delete" || operation == "delete" && servers != 0 {
+							t.Errorf("there are %d servers", servers)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// For as long as a gateway answers for all, the text says who did, and what.
+func TestAGatewayThatAnswersForMinutes(t *testing.T) {
+	for body, code := range map[string]int{
+		gatewaysPage: http.StatusForbidden, jwks: http.StatusUnauthorized, "<html>maintenance</html>": http.StatusOK, "": http.StatusNotFound,
+		`{"error":"Forbidden"}`: http.StatusBadRequest,
+	} {
+		bubble(t, body, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			m = withID(m, r.mustCreate(m).ProviderID)
+			r.cloud.ResetCalls()
+			r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: code, Body: body, ContentType: "text/html", Duration: 2 * time.Minute})
+			for _, call := range []func() error{r.listErr, func() error { return r.createErr(machine("m2")) }, func() error { return r.statusErr(m) }} {
+				err := call()
+				wantReason(t, err, provider.ReasonAPIFailed)
+				wantSaid(t, err.Error(), fmt.Sprintf("status %d, not the API's answer", code))
+			}
+			if tokens := r.cloud.CallCounts()["Token"]; code == http.StatusUnauthorized && tokens > 6 {
+				t.Errorf("%d tokens for 3 calls, want each renewed once", tokens)
+			}
+			comesBackSoon(t, r.remove(m))
+			<-time.After(2 * time.Minute)
+			r.mustRemove(m)
+		})
+	}
+}
+
+// A 404 that the IaaS API did not write in its own form about the server is no sign that it is gone, nor is
+// a page an acceptance of a DELETE.
+func TestAForeign404ProvesNoServerGone(t *testing.T) {
+	for _, body := range []string{
+		gatewaysPage, "", "404 page not found", `{"code":404}`, `{"status":404,"error":"Not Found","message":"No message available"}`,
+		`{"code":404,"msg":"resource not found: project"}`, `{"code":404,"msg":"project not found"}`,
+		`{"code":404,"msg":"The requested region could not be found"}`,
+	} {
+		bubble(t, body, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			m = withID(m, r.mustCreate(m).ProviderID)
+			for _, operation := range []string{"GetServer", "DeleteServer"} {
+				r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusNotFound, Body: body, ContentType: "text/html", Duration: time.Minute})
+			}
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: time.Minute})
+			if r.remove(m) == nil && len(r.cloud.Servers()) > 0 {
+				t.Error("the server is taken for gone, and runs")
+			}
+		})
+	}
+}
+
+// A project or region that does not exist stays so, and needs somebody to correct it: it is told once it has
+// lasted for 30 s. A moment of it is nobody's problem.
+func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
+	missing := func(message string) iaasmock.Fault {
+		return iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"` + message + `"}`}
+	}
+	regionEU99 := func(r *rig) { r.secret.Data["region"] = []byte("eu99") }
+	for name, prepare := range map[string]func(*rig){
+		"a region":                 regionEU99,
+		"the project":              func(r *rig) { r.cloud.Inject(missing("project not found")) },
+		"in the form of key pairs": func(r *rig) { r.cloud.Inject(missing("resource not found: project")) },
+		"in words of its own":      func(r *rig) { r.cloud.Inject(missing("nothing here")) },
+	} {
+		bubble(t, "create, "+name, func(t *testing.T) {
+			r := newRig(t)
+			prepare(r)
+			began := time.Now()
+			err := r.createErr(machine("m1"))
+			wantReason(t, err, provider.ReasonResourceMissing)
+			wantCode(t, err, codes.InvalidArgument)
+			wantSaid(t, err.Error(), "secret.projectId", "providerSpec.region", iaasmock.DefaultProjectID)
+			wantWithin(t, began, time.Minute)
+			if time.Since(began) < 30*time.Second {
+				t.Errorf("it is told after %s", time.Since(began))
+			}
+		})
+		bubble(t, "delete, "+name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			m = withID(m, r.mustCreate(m).ProviderID)
+			server := r.onlyServer().ID
+			r.restartNow()
+			prepare(r)
+			began := time.Now()
+			wantReason(t, r.remove(m), provider.ReasonResourceMissing)
+			wantWithin(t, began, time.Minute)
+			r.wantOnly(server)
+		})
+	}
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"create": func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) }, "status": (*rig).statusErr, "delete": (*rig).remove,
+	} {
+		bubble(t, name+", for 10 s", func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			m = withID(m, r.mustCreate(m).ProviderID)
+			moment := missing("project not found")
+			moment.Duration = 10 * time.Second
+			r.cloud.Inject(moment)
+			if err := call(r, m); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// An account that may do nothing in the project is told which one, and which fields to look at.
+func TestAForeignProjectIsNamed(t *testing.T) {
+	bubble(t, "", func(t *testing.T) {
+		r := newRig(t)
+		const foreign = "abcdef00-0000-4000-8000-000000000001"
+		r.secret.Data["projectId"] = []byte(foreign)
+		r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusForbidden})
+		err := r.createErr(machine("m1"))
+		wantReason(t, err, provider.ReasonNoPermission)
+		wantSaid(t, err.Error(), foreign, "secret.projectId", "secret.serviceAccountKey")
+	})
+}
+
+// Where the class names no NIC and no volume, 409 is the cloud's own business, and passes.
+func TestAConflictPassesUnlessTheClassNamesWhatIsInUse(t *testing.T) {
+	for _, body := range []string{`{"status":"CONFLICT","message":"Request failed"}`, `{"code":409,"msg":"the network is being updated"}`, ""} {
+		bubble(t, body, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusConflict, Body: body, Count: 1})
+			wantReason(t, r.createErr(machine("m1")), provider.ReasonServerBusy)
+			r.mustCreate(machine("m1"))
+		})
+	}
+	bubble(t, "with volumes", func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(s map[string]any) { s["volumes"] = []string{iaasmock.DefaultVolumeID} })
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusConflict, Count: 1})
+		wantReason(t, r.createErr(machine("m1")), provider.ReasonResourceInUse)
+	})
+}
+
+// Nobody has a list of what the cloud says when a zone is full: a second server of the class that fails in a
+// row lets the autoscaler try another pool, for this Machine only.
+func TestServersThatFailInARow(t *testing.T) {
+	broken := iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "Unexpected vif_type=binding_failed"}
+	failing := func(t *testing.T, r *rig, name string, want provider.Reason) {
+		t.Helper()
+		wantReason(t, r.createErr(machine(name)), want)
+	}
+	bubble(t, "one after the other", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(broken)
+		failing(t, r, "m1", provider.ReasonServerFailed)
+		failing(t, r, "m2", provider.ReasonServersFail)
+		failing(t, r, "m1", provider.ReasonServersFail)
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+		r.cloud.ClearFaults()
+		r.mustCreate(machine("m3")) // the class is not exhausted
+		r.cloud.Inject(broken)
+		failing(t, r, "m4", provider.ReasonServerFailed)
+	})
+	bubble(t, "at a time", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(broken)
+		for _, err := range together(machines(5), r.createErr) {
+			wantReason(t, err, provider.ReasonServerFailed)
+		}
+	})
+	bubble(t, "of another class", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(broken)
+		failing(t, r, "m1", provider.ReasonServerFailed)
+		r.class.Name = "class-b"
+		failing(t, r, "m2", provider.ReasonServerFailed)
+	})
+	bubble(t, "of a class that was corrected", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(broken)
+		failing(t, r, "m1", provider.ReasonServerFailed)
+		r.setSpec(func(s map[string]any) { s["metadata"] = map[string]any{"corrected": "yes"} })
+		failing(t, r, "m2", provider.ReasonServerFailed)
+	})
+}
+
+// What net/http answers before it has written anything: a proxy that cannot be asked or refuses, or TLS
+// that fails. Once something was written, a lost answer may be that of a server.
+func TestAPOSTThatWasNeverWrittenIsNotInDoubt(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	for name, failure := range map[string]error{
+		"no connection":            dial,
+		"no connection to a proxy": &net.OpError{Op: "proxyconnect", Net: "tcp", Err: dial},
+		"the proxy refuses":        errors.New("Service Unavailable"),
+		"a wrong certificate":      errors.New("tls: failed to verify certificate: x509: certificate has expired"),
+		"the answer is lost":       nil,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			network, failed := r.transport, false
+			r.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+				if request.Method != http.MethodPost || !strings.HasSuffix(request.URL.Path, "/servers") || failed {
+					return network.RoundTrip(request)
+				}
+				if failed = true; failure != nil {
+					return nil, failure
+				}
+				response, err := network.RoundTrip(request)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				return nil, errors.New("unexpected EOF")
+			})
+			r.restart()
+			began := time.Now()
+			r.mustCreateAsManager(machine("m1"))
+			r.onlyServer()
+			if failure != nil {
+				wantWithin(t, began, bootDuration+10*time.Second)
+			}
+		})
+	}
+}

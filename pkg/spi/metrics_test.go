@@ -135,6 +135,22 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 	}
 }
 
+// STACKIT's other controllers have these buckets: a quantile over all of them needs the same in each.
+func TestDurationsHavePrometheusDefaultBuckets(t *testing.T) {
+	var written dto.Metric
+	series := httpDuration.WithLabelValues("iaas.invalid", http.MethodGet, "GetServer", "200")
+	if err := series.(prometheus.Metric).Write(&written); err != nil {
+		t.Fatal(err)
+	}
+	var bounds []float64
+	for _, bucket := range written.GetHistogram().GetBucket() {
+		bounds = append(bounds, bucket.GetUpperBound())
+	}
+	if want := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}; !slices.Equal(bounds, want) {
+		t.Errorf("the buckets end at %v, want %v", bounds, want)
+	}
+}
+
 // It is in a log line for each failed call; a header may have a megabyte.
 func TestARequestIDIsShort(t *testing.T) {
 	for _, name := range []string{"X-Request-Id", "X-Trace-Id"} {

@@ -46,7 +46,8 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 		"How long one call may wait for a new server, at most. It ends earlier with the Machine's creation timeout, "+
 			"but not before 1 minute. Until it ends, the Machine is not deleted.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
-		"API calls a second to STACKIT's IaaS API, for all machines together.")
+		"API calls a second to STACKIT's IaaS API that this process sends, for all its machines together. "+
+			"STACKIT's own limit is by source address: everything behind one NAT shares it.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
 		"API calls to STACKIT's IaaS API that may be sent at once after a quiet period.")
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,

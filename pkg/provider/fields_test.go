@@ -28,7 +28,6 @@ import (
 // them.
 var sentElsewhere = map[string]string{
 	"region":           "is in the URL",
-	"imageId":          "the default of bootVolume.source",
 	"allowedAddresses": "sent by a PATCH of the NICs, once the server runs",
 }
 

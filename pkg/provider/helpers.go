@@ -34,6 +34,9 @@ func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 		Networking:          networkingPayload(spec.Networking),
 		BootVolume:          bootVolumePayload(spec.BootVolume),
 	}
+	if spec.BootVolume == nil { // else it is the source: the API refuses both
+		payload.ImageId = optional(spec.ImageID)
+	}
 	if spec.UserData != "" {
 		payload.UserData = optional(base64.StdEncoding.EncodeToString([]byte(spec.UserData)))
 	}

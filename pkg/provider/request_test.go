@@ -4,7 +4,12 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,6 +110,67 @@ func TestWrongInputs(t *testing.T) {
 			r.wantNoCalls()
 		})
 	}
+}
+
+// What a request asks for is what the class says: the API would keep the disk by default, and refuses an image beside the
+// source of a disk.
+func TestWhatAServerBootsFrom(t *testing.T) {
+	const image, volume = iaasmock.DefaultImageID, iaasmock.DefaultBootVolumeID
+	for name, row := range map[string]struct{ spec, want string }{
+		"an image alone":                    {`{"imageId":"` + image + `"}`, `{"imageId":"` + image + `"}`},
+		"an image, and a disk that is null": {`{"imageId":"` + image + `","bootVolume":null}`, `{"imageId":"` + image + `"}`},
+		"a disk of an image": {`{"imageId":"` + image + `","bootVolume":{"size":20}}`,
+			`{"bootVolume":{"deleteOnTermination":true,"size":20,"source":{"id":"` + image + `","type":"image"}}}`},
+		"a disk that stays": {`{"bootVolume":{"size":20,"deleteOnTermination":false,"source":{"type":"image","id":"` + image + `"}}}`,
+			`{"bootVolume":{"deleteOnTermination":false,"size":20,"source":{"id":"` + image + `","type":"image"}}}`},
+		"a disk that exists": {`{"bootVolume":{"source":{"type":"volume","id":"` + volume + `"}}}`,
+			`{"bootVolume":{"source":{"id":"` + volume + `","type":"volume"}}}`},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			sent := r.watchCreate()
+			r.setBoot(row.spec)
+			r.mustCreate(machine("m1"))
+			var payload map[string]any
+			if err := json.Unmarshal(<-sent, &payload); err != nil {
+				t.Fatal(err)
+			}
+			maps.DeleteFunc(payload, func(name string, _ any) bool { return name != "imageId" && name != "bootVolume" })
+			if got, err := json.Marshal(payload); err != nil || string(got) != row.want {
+				t.Errorf("sent %s (%v), want %s", got, err, row.want)
+			}
+		})
+	}
+}
+
+// setBoot sets imageId and bootVolume of the class, to what the JSON has of them.
+func (r *rig) setBoot(text string) {
+	r.t.Helper()
+	r.setSpec(func(spec map[string]any) {
+		delete(spec, "imageId")
+		delete(spec, "bootVolume")
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			r.t.Fatal(err)
+		}
+	})
+}
+
+// watchCreate returns where the body of the first request for a server will come.
+func (r *rig) watchCreate() <-chan []byte {
+	sent, network := make(chan []byte, 1), r.transport
+	r.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/servers") {
+			body, err := io.ReadAll(request.Body)
+			if err != nil {
+				return nil, err
+			}
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			sent <- body
+		}
+		return network.RoundTrip(request)
+	})
+	r.restart()
+	return sent
 }
 
 // The class, or the Secret, was edited after the server was made.

@@ -51,6 +51,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 		v.reportInput(check, err)
 	}
 	v.checkClusterLabel(check)
+	v.checkImageAlone(check)
 	v.checkNodeTemplate(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
@@ -107,6 +108,16 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, "+
 			"and deleted as orphans, if that cluster has a class of the same name that lacks one, too; "+
 			"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
+}
+
+// checkImageAlone hints at an image without a bootVolume: STACKIT's own driver sends it so, and what
+// a server gets then was not measured.
+func (v *validator) checkImageAlone(check *classCheck) {
+	if spec := check.inputs.Spec; spec.ImageID != "" && spec.BootVolume == nil && check.accepts("bootVolume") {
+		v.report(check.object, report.Hint, apis.SpecPath.Child("imageId").String(),
+			"is sent without a boot volume, as there is no bootVolume: the API does not document which disk the server gets then, "+
+				"nor how large it is; only small images are said to work; set bootVolume.size for a disk of its own")
+	}
 }
 
 // checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1

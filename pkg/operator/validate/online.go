@@ -302,6 +302,9 @@ func (k *onlineCheck) checkCapacity() {
 // checkBoot asks for what the disk is made from, and for its performance class.
 func (k *onlineCheck) checkBoot(ctx context.Context) {
 	boot := k.spec.BootVolume
+	if boot == nil && k.spec.ImageID != "" {
+		boot = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: apis.SourceImage, ID: k.spec.ImageID}}
+	}
 	if boot == nil || boot.Source == nil {
 		return
 	}
@@ -353,7 +356,7 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	}
 	boot, asked := k.spec.BootVolume, image.GetMinDiskSize()
 	switch {
-	case !k.accepts("bootVolume.size"):
+	case boot == nil || !k.accepts("bootVolume.size"):
 	case boot.Size == nil:
 		k.wrong(k.object, size,
 			"Required value: a disk that is made from an image needs a size, for this image at least %d", max(asked, 1))

@@ -82,6 +82,10 @@ func TestOnline(t *testing.T) {
 		"disk too small": {[]string{"{size: 20}", "{size: 9}"},
 			1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: " +
 				"Invalid value: 9: must be at least 10, which the image asks for"}},
+		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
+			0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
+		"no such image alone": {[]string{image, "imageId: " + missing, "  bootVolume: {size: 20}\n", ""},
+			1, []string{"providerSpec.imageId: "}},
 		"disk without a size": {[]string{"{size: 20}", "{}"},
 			1, []string{"providerSpec.bootVolume.size: Required value: " +
 				"a disk that is made from an image needs a size, for this image at least 10"}},

@@ -151,6 +151,8 @@ func TestFindings(t *testing.T) {
 		"nothing": {nil, 0, nil},
 		"no cluster label": {[]string{"  labels: {kubernetes.io/cluster: one}\n", ""},
 			1, []string{"providerSpec.labels: has no cluster label", "deleted as orphans"}},
+		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
+			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is sent without a boot volume"}},
 		"two wrong types": {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"},
 			1, []string{"-:24:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number, must be a string"}},
 		"quantity": {

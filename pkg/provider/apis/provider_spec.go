@@ -14,8 +14,10 @@ type ProviderSpec struct {
 	Region string `json:"region,omitempty"`
 	// MachineType is the name of the machine type, such as g2i.4. Required.
 	MachineType string `json:"machineType"`
-	// ImageID is the UUID of the image to boot from: short for a bootVolume.source of type image.
-	// Required unless that source is set.
+	// ImageID is the UUID of the image to boot from. Required unless bootVolume.source is set. With a
+	// bootVolume it is short for a source of type image. Without one it is sent as it is: the API does
+	// not document which disk a server gets then, nobody has measured it, and only small images are
+	// said to work.
 	ImageID string `json:"imageId,omitempty"`
 	// Labels are put on the server beside the driver's own, at most 256. One is the cluster label:
 	// its key ends in /cluster, and it scopes every look-up and list to that cluster.
@@ -32,7 +34,7 @@ type ProviderSpec struct {
 	// UserData is cloud-init in plain text. Default: the Secret's. The manager replaces
 	// placeholders only in the Secret's.
 	UserData string `json:"userData,omitempty"`
-	// BootVolume is the disk to boot from.
+	// BootVolume is the disk to boot from. Set it: see imageId.
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
 	// Volumes are UUIDs of existing volumes to attach, at most 256. They outlive the server.
 	Volumes []string `json:"volumes,omitempty"`
@@ -130,16 +132,14 @@ func SetDefaults(spec *ProviderSpec, secret *Secret) {
 }
 
 func setBootVolumeDefaults(spec *ProviderSpec) {
-	if spec.ImageID != "" {
-		if spec.BootVolume == nil {
-			spec.BootVolume = &BootVolume{}
-		}
-		if spec.BootVolume.Source == nil {
-			spec.BootVolume.Source = &BootVolumeSource{Type: SourceImage, ID: spec.ImageID}
-		}
+	volume := spec.BootVolume
+	if volume == nil {
+		return
 	}
-	if volume := spec.BootVolume; volume != nil && volume.DeleteOnTermination == nil &&
-		volume.Source != nil && volume.Source.Type != SourceVolume {
+	if volume.Source == nil && spec.ImageID != "" {
+		volume.Source = &BootVolumeSource{Type: SourceImage, ID: spec.ImageID}
+	}
+	if volume.DeleteOnTermination == nil && volume.Source != nil && volume.Source.Type != SourceVolume {
 		yes := true
 		volume.DeleteOnTermination = &yes
 	}

@@ -128,6 +128,9 @@ var sourceTypes = []string{apis.SourceImage, apis.SourceSnapshot, apis.SourceVol
 
 // validateBoot checks what the server boots from: imageId and bootVolume together.
 func validateBoot(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
+	if spec.BootVolume == nil && spec.ImageID != "" {
+		return nil
+	}
 	if spec.BootVolume == nil || spec.BootVolume.Source == nil {
 		return append(
 			field.ErrorList{field.Required(path.Child("imageId"), "set imageId or bootVolume.source")},

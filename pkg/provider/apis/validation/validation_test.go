@@ -55,6 +55,7 @@ func TestValidateProviderSpec(t *testing.T) {
 		"machine type of 128 letters": {func(s *apis.ProviderSpec) { s.MachineType = longName }, "machineType"},
 		"image no UUID":               {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "ubuntu", "ubuntu" }, "imageId"},
 		"image in upper case":         {func(s *apis.ProviderSpec) { s.ImageID = strings.ToUpper(id1) }, "imageId imageId"},
+		"image without a boot volume": {func(s *apis.ProviderSpec) { s.BootVolume = nil }, ""},
 		"nothing to boot from":        {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", nil }, "imageId"},
 		"two sources":                 {func(s *apis.ProviderSpec) { s.BootVolume.Source.ID = id2 }, "imageId"},
 		"unknown source":              {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.Type = "", "disk" }, "bootVolume.source.type"},
@@ -216,8 +217,11 @@ func FuzzProviderSpec(f *testing.F) {
 		if spec.Networking == nil || (spec.Networking.NetworkID == "") == (len(spec.Networking.NICIDs) == 0) {
 			t.Errorf("valid with networking %+v", spec.Networking)
 		}
+		if spec.BootVolume == nil && validation.IsUUID(spec.ImageID) {
+			return
+		}
 		if spec.BootVolume == nil || spec.BootVolume.Source == nil || !validation.IsUUID(spec.BootVolume.Source.ID) {
-			t.Errorf("valid with boot volume %+v", spec.BootVolume)
+			t.Errorf("valid with image %q and boot volume %+v", spec.ImageID, spec.BootVolume)
 		}
 	})
 }

@@ -54,6 +54,13 @@ func providerSpec() (node, error) {
 	limits := validation.SpecLimits()
 	complete(schema, "", limits)
 	schema["required"] = []any{"machineType"}
+	properties, _ := schema["properties"].(node)
+	if boot, isNode := properties["bootVolume"].(node); isNode { // an existing volume has its size
+		boot["if"] = node{"required": []any{"source"}, "properties": node{"source": node{
+			"type": "object", "required": []any{"type"}, "properties": node{"type": node{"const": apis.SourceVolume}},
+		}}}
+		boot["else"] = node{"required": []any{"size"}, "properties": node{"size": node{"type": "integer"}}}
+	}
 	for path := range limits {
 		return nil, fmt.Errorf("package validation has limits of %s, which is no field", path)
 	}

@@ -121,26 +121,30 @@ var bySchemaToo = []string{
 	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`, `{"serviceAccountMails":["a@b.c","d@e.f"]}`,
 	`{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`, `{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`,
 	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
+	`{"bootVolume":{}}`, `{"bootVolume":{"size":null}}`, `{"bootVolume":{"source":{}}}`, `{"bootVolume":{"performanceClass":"a","source":null}}`,
+	`{"imageId":null,"bootVolume":{"source":{"type":"image","id":"` + id + `"}}}`,
+	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`,
 	`{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
 	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`, `{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
 }
 
 // byValidationAlone break rules that the schema leaves out: pkg/provider/apis/README.md lists them.
 var byValidationAlone = []string{
-	`{"imageId":null}`, `{"imageId":"` + id + `","bootVolume":{"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
+	`{"imageId":null}`, `{"imageId":"` + id + `","bootVolume":{"size":20,"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
 	`{"networking":{"networkId":"` + id + `","nicIds":["` + id + `"]}}`, `{"allowedAddresses":["10.0.0.0/33"]}`,
 	`{"bootVolume":{"source":{"type":"volume","id":"` + id + `"},"deleteOnTermination":true},"imageId":null}`, `{"labels":{"stackit-x":"a"}}`,
-	`{"labels":{"a/cluster":""}}`, `{"bootVolume":{"source":{"type":"image"}},"imageId":null}`,
+	`{"labels":{"a/cluster":""}}`, `{"bootVolume":{"size":20,"source":{"type":"image"}},"imageId":null}`,
 }
 
 // byBothAccepted are fields that neither refuses.
 var byBothAccepted = []string{
 	`{}`, `{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,"configDrive":null}`,
-	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"source":{}},` +
+	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"size":20,"source":{}},` +
 		`"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
 	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":""}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
-	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,
+	`{"imageId":null,"bootVolume":{"size":20,"source":{"type":"snapshot","id":"` + id + `"}}}`,
+	`{"imageId":null,"bootVolume":{"source":{"type":"volume","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,
 	`{"serviceAccountMails":["` + strings.Repeat("ä", 230) + `a@sa.stackit.cloud"]}`,
 	`{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
 }

@@ -143,6 +143,28 @@ func TestWhatAServerBootsFrom(t *testing.T) {
 	}
 }
 
+// The API refuses such a disk each time.
+func TestADiskNeedsASize(t *testing.T) {
+	const image, snapshot = iaasmock.DefaultImageID, iaasmock.DefaultSnapshotID
+	for name, spec := range map[string]string{
+		"of imageId":        `{"imageId":"` + image + `","bootVolume":{"performanceClass":"storage_premium_perf1"}}`,
+		"with nothing":      `{"imageId":"` + image + `","bootVolume":{}}`,
+		"null":              `{"imageId":"` + image + `","bootVolume":{"size":null}}`,
+		"of a source":       `{"bootVolume":{"source":{"type":"image","id":"` + image + `"}}}`,
+		"of a snapshot":     `{"bootVolume":{"source":{"type":"snapshot","id":"` + snapshot + `"}}}`,
+		"of both, the same": `{"imageId":"` + image + `","bootVolume":{"source":{"type":"image","id":"` + image + `"}}}`,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setBoot(spec)
+			err := r.createErr(machine("m1"))
+			wantCode(t, err, codes.InvalidArgument)
+			wantSaid(t, err.Error(), "providerSpec.bootVolume.size")
+			r.wantNoCalls()
+		})
+	}
+}
+
 // setBoot sets imageId and bootVolume of the class, to what the JSON has of them.
 func (r *rig) setBoot(text string) {
 	r.t.Helper()

@@ -356,10 +356,7 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	}
 	boot, asked := k.spec.BootVolume, image.GetMinDiskSize()
 	switch {
-	case boot == nil || !k.accepts("bootVolume.size"):
-	case boot.Size == nil:
-		k.wrong(k.object, size,
-			"Required value: a disk that is made from an image needs a size, for this image at least %d", max(asked, 1))
+	case boot == nil || boot.Size == nil || !k.accepts("bootVolume.size"):
 	case *boot.Size < asked:
 		k.invalid(k.object, size, *boot.Size, "must be at least %d, which the image asks for", asked)
 	}

@@ -87,8 +87,7 @@ func TestOnline(t *testing.T) {
 		"no such image alone": {[]string{image, "imageId: " + missing, "  bootVolume: {size: 20}\n", ""},
 			1, []string{"providerSpec.imageId: "}},
 		"disk without a size": {[]string{"{size: 20}", "{}"},
-			1, []string{"providerSpec.bootVolume.size: Required value: " +
-				"a disk that is made from an image needs a size, for this image at least 10"}},
+			1, []string{"-:19:15: MachineClass default/worker: providerSpec.bootVolume.size: Required value: "}},
 		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"},
 			1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
 		"nodeTemplate is right": {template(), 0, nil},
@@ -113,7 +112,7 @@ func TestOnline(t *testing.T) {
 		"no such snapshot": {source("snapshot", missing, ", size: 20"),
 			1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " does not exist"}},
 		"snapshot without a size": {source("snapshot", iaasmock.DefaultSnapshotID, ""),
-			0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
+			1, []string{"providerSpec.bootVolume.size: Required value: "}},
 		"no such boot volume": {source("volume", missing, ""),
 			1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " does not exist"}},
 		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"},

@@ -74,8 +74,8 @@ type Networking struct {
 
 // BootVolume is the disk a server boots from.
 type BootVolume struct {
-	// Size is in gigabytes, 1 to 16000. Default: none, or that of a source of type volume. The
-	// API refuses a disk from an image without one.
+	// Size is in gigabytes, 1 to 16000. Required unless the source is of type volume: the API
+	// refuses a disk from an image or snapshot without one.
 	Size *int64 `json:"size,omitempty"`
 	// PerformanceClass is the name of a performance class, such as storage_premium_perf4.
 	// Default: the API's.

@@ -152,8 +152,13 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 		return nil
 	}
 	errs := optionalName(volume.PerformanceClass, path.Child("performanceClass"), "the name of a performance class")
-	if volume.Size != nil && (*volume.Size < 1 || *volume.Size > maxVolumeSize) {
-		errs = append(errs, field.Invalid(path.Child("size"), *volume.Size, "must be 1 to 16000 (gigabytes)"))
+	size := path.Child("size")
+	switch {
+	case volume.Size != nil:
+		errs = append(errs, invalidUnless(*volume.Size >= 1 && *volume.Size <= maxVolumeSize, size, *volume.Size,
+			"must be 1 to 16000 (gigabytes)")...)
+	case volume.Source == nil || volume.Source.Type != apis.SourceVolume: // the API answers 400
+		errs = append(errs, field.Required(size, "a disk that is made from an image or snapshot needs a size, in gigabytes"))
 	}
 	if volume.Source == nil {
 		return errs

@@ -20,10 +20,12 @@ const (
 	id2 = "e61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 )
 
+func size(gigabytes int64) *int64 { return &gigabytes }
+
 func valid() *apis.ProviderSpec {
 	return &apis.ProviderSpec{
 		Region: "eu01", MachineType: "g2i.4", ImageID: id1,
-		BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: id1}},
+		BootVolume: &apis.BootVolume{Size: size(20), Source: &apis.BootVolumeSource{Type: "image", ID: id1}},
 		Networking: &apis.Networking{NetworkID: id1},
 	}
 }
@@ -38,7 +40,6 @@ func paths(errs field.ErrorList) string {
 
 func TestValidateProviderSpec(t *testing.T) {
 	yes := true
-	size := func(gigabytes int64) *int64 { return &gigabytes }
 	long, longName := strings.Repeat("a", 64), strings.Repeat("a", 128)
 	for name, row := range map[string]struct {
 		change func(*apis.ProviderSpec)
@@ -60,10 +61,18 @@ func TestValidateProviderSpec(t *testing.T) {
 		"two sources":                 {func(s *apis.ProviderSpec) { s.BootVolume.Source.ID = id2 }, "imageId"},
 		"unknown source":              {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.Type = "", "disk" }, "bootVolume.source.type"},
 		"source without ID":           {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "", "" }, "bootVolume.source.id"},
-		"boot size 0":                 {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(0) }, "bootVolume.size"},
-		"boot size 16001":             {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16001) }, "bootVolume.size"},
-		"boot size 16000":             {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16000) }, ""},
-		"performance class":           {func(s *apis.ProviderSpec) { s.BootVolume.PerformanceClass = "_fast" }, "bootVolume.performanceClass"},
+		"image disk without a size":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = nil }, "bootVolume.size"},
+		"snapshot without a size": {func(s *apis.ProviderSpec) {
+			s.ImageID, s.BootVolume.Source.Type, s.BootVolume.Size = "", "snapshot", nil
+		}, "bootVolume.size"},
+		"volume without a size": {func(s *apis.ProviderSpec) {
+			s.ImageID, s.BootVolume.Source.Type, s.BootVolume.Size = "", "volume", nil
+		}, ""},
+		"disk of nothing":   {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", &apis.BootVolume{} }, "imageId bootVolume.size"},
+		"boot size 0":       {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(0) }, "bootVolume.size"},
+		"boot size 16001":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16001) }, "bootVolume.size"},
+		"boot size 16000":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16000) }, ""},
+		"performance class": {func(s *apis.ProviderSpec) { s.BootVolume.PerformanceClass = "_fast" }, "bootVolume.performanceClass"},
 		"delete somebody's volume": {func(s *apis.ProviderSpec) {
 			s.ImageID = ""
 			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}, DeleteOnTermination: &yes}

@@ -120,6 +120,7 @@ var bySchemaToo = []string{
 	`{"bootVolume":{"size":20.5}}`, `{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
 	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`, `{"serviceAccountMails":["a@b.c","d@e.f"]}`,
 	`{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`, `{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`,
+	`{"KeypairName":null}`, `{"Labels":{"a":"b"}}`, `{"bootVolume":{"size":20,"Size":20}}`,
 	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
 	`{"bootVolume":{}}`, `{"bootVolume":{"size":null}}`, `{"bootVolume":{"source":{}}}`, `{"bootVolume":{"performanceClass":"a","source":null}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"image","id":"` + id + `"}}}`,
@@ -141,7 +142,7 @@ var byBothAccepted = []string{
 	`{}`, `{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,"configDrive":null}`,
 	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"size":20,"source":{}},` +
 		`"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
-	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":""}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
+	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":"","Region":"d"}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
 	`{"imageId":null,"bootVolume":{"size":20,"source":{"type":"snapshot","id":"` + id + `"}}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"volume","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,

@@ -277,10 +277,14 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	var decoding field.ErrorList
 	in.Spec, in.Unknown, decoding = apis.DecodeProviderSpec(raw)
 	region := apis.SpecPath.Child("region")
-	switch {
+	told := slices.IndexFunc(decoding, func(err *field.Error) bool { return err.Field == region.String() })
+	switch { // in the Secret's region the server would be missing
 	case in.Spec == nil:
 		in.Spec = &apis.ProviderSpec{}
-	case !apis.IsReadable(raw, "region", new(string)): // in the Secret's region the server would be missing
+	case told >= 0:
+		in.needed = append(in.needed, decoding[told])
+		decoding = slices.Delete(decoding, told, told+1)
+	case !apis.IsReadable(raw, "region", new(string)):
 		in.needed = append(in.needed, field.TypeInvalid(region, field.OmitValueType{}, "must be a string"))
 	}
 	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)

@@ -211,6 +211,13 @@ func TestAnEditedClassLosesNoServer(t *testing.T) {
 			r.secret.Data["region"] = []byte("eu02")
 			spec["machineType"], spec["region"] = 5, 7
 		}, true, true, codes.InvalidArgument},
+		"a region in another case": {func(r *rig, spec map[string]any) {
+			r.secret.Data["region"], spec["Region"] = []byte("eu02"), iaasmock.DefaultRegion
+		}, true, true, codes.InvalidArgument},
+		"a cluster in another case": {func(_ *rig, spec map[string]any) {
+			spec["Labels"] = spec["labels"]
+			delete(spec, "labels")
+		}, true, false, codes.FailedPrecondition},
 		// One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
 		// concluded from it.
 		"a cluster of a wrong type, too": {func(_ *rig, spec map[string]any) {
@@ -249,6 +256,45 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 			wantCode(t, err, codes.InvalidArgument)
 			wantSaid(t, err.Error(), "openstack")
 			r.wantNoCalls()
+		})
+	}
+}
+
+// To drop such a key would make a server without its key pair, its labels or its cluster. A server that is there, perhaps
+// made by STACKIT's own driver, can still be read, listed and deleted.
+func TestKeysInAnotherCase(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(spec map[string]any)
+		says   string
+		listed int // of the one server that there is
+	}{
+		"keyPairName":        {func(spec map[string]any) { spec["keyPairName"] = "k" }, "providerSpec.keypairName", 1},
+		"networking beside":  {func(spec map[string]any) { spec["Networking"] = map[string]any{} }, "providerSpec.networking", 1},
+		"networkID":          {func(spec map[string]any) { spec["networking"] = map[string]any{"networkID": "n"} }, "providerSpec.networking.networkId", 1},
+		"bootVolume.Size":    {func(spec map[string]any) { spec["bootVolume"] = map[string]any{"Size": 20} }, "providerSpec.bootVolume.size", 1},
+		"Labels, and no own": {func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") }, "providerSpec.labels", 0},
+		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			r.restart()
+			r.setSpec(row.change)
+			r.cloud.ResetCalls()
+			for _, err := range []error{r.createErr(machine("m2")), r.initErr(m)} {
+				wantCode(t, err, codes.InvalidArgument)
+				wantSaid(t, err.Error(), row.says+": Invalid value: is spelled")
+				if strings.Contains(err.Error(), "Required") {
+					t.Errorf("%v asks for a field that is there", err)
+				}
+			}
+			r.wantNoCalls()
+			if got := r.list(); len(got) != row.listed {
+				t.Errorf("listed %v, want %d", got, row.listed)
+			}
+			wantCode(t, r.statusErr(m), codes.OK)
+			r.mustRemove(m)
+			r.wantNothingLeft()
 		})
 	}
 }

@@ -93,8 +93,10 @@ func (c *classCheck) accepts(path string) bool {
 
 // regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
 func (c *classCheck) regionOfSecret() bool {
-	spec, _, _ := apis.DecodeProviderSpec(c.class.ProviderSpec.Raw)
-	return (spec == nil || spec.Region == "") && c.inputs.Secret.Region != ""
+	raw := c.class.ProviderSpec.Raw
+	spec, _, _ := apis.DecodeProviderSpec(raw)
+	isOpen := spec == nil || spec.Region == "" && apis.IsReadable(raw, "region", new(string))
+	return isOpen && c.inputs.Secret.Region != ""
 }
 
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels

@@ -119,7 +119,7 @@ func TestDecodeOfTypesWithADecoder(t *testing.T) {
 
 func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 	spec, unknown, errs := apis.DecodeProviderSpec([]byte(
-		`{"machinetype":5,"bootVolume":{"SIZE":"x"},"region":"eu01","region":"eu02"}`)) // exact names count
+		`{"machineTyp":5,"bootVolume":{"sise":"x"},"region":"eu01","region":"eu02"}`))
 	if len(errs) > 0 || spec.MachineType != "" {
 		t.Fatal(errs, spec)
 	}
@@ -127,9 +127,41 @@ func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 	for _, problem := range unknown {
 		texts = append(texts, problem.Error())
 	}
-	want := []string{`duplicate field "region"`, `unknown field "machinetype"`, `unknown field "bootVolume.SIZE"`}
+	want := []string{`duplicate field "region"`, `unknown field "machineTyp"`, `unknown field "bootVolume.sise"`}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// STACKIT's own driver takes these keys; here only the fields' own names count.
+func TestDecodeProviderSpecRefusesKeysInAnotherCase(t *testing.T) {
+	for name, row := range map[string]struct{ raw, want string }{
+		"at the top":    {`{"keyPairName":"k"}`, `keypairName: Invalid value: is spelled "keyPairName", must be "keypairName"`},
+		"in lower case": {`{"allowedaddresses":[]}`, `allowedAddresses: Invalid value: is spelled "allowedaddresses", must be "allowedAddresses"`},
+		"below": {`{"networking":{"NetworkId":"n"}}`,
+			`networking.networkId: Invalid value: is spelled "NetworkId", must be "networkId"`},
+		"at two levels": {`{"bootVolume":{"Source":{"type":"image","ID":"i"}}}`,
+			`bootVolume.source: Invalid value: is spelled "Source", must be "source"; ` +
+				`bootVolume.source.id: Invalid value: is spelled "ID", must be "id"`},
+		"beside the right one": {`{"labels":{"a":"b"},"Labels":{"a":"c"}}`, `labels: Invalid value: is spelled "Labels", must be "labels"`},
+		"that is null":         {`{"Region":null}`, `region: Invalid value: is spelled "Region", must be "region"`},
+		"with a wrong value":   {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes", must be "volumes"`},
+		"in several":           {`{"AGENT":{},"Agent":{}}`, `agent: Invalid value: is spelled "AGENT", must be "agent"`},
+		"in other letters, as encoding/json folds them": {`{"volume\u017f":[],"networ\u212aing":{}}`,
+			"networking: Invalid value: is spelled \"networ\u212aing\", must be \"networking\"; " +
+				`volumes: Invalid value: is spelled "volumeſ", must be "volumes"`},
+		"the operator's own": {`{"labels":{"Labels":"a","region":"b","Region":"c"},"metadata":{"ImageId":"a"}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, unknown, errs := apis.DecodeProviderSpec([]byte(row.raw))
+			var texts []string
+			for _, err := range errs {
+				texts = append(texts, strings.TrimPrefix(err.Error(), "providerSpec."))
+			}
+			if got := strings.Join(texts, "; "); got != row.want || len(unknown) > 0 {
+				t.Errorf("got %s (unknown: %v)\nwant %s", got, unknown, row.want)
+			}
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -25,10 +26,11 @@ var SpecPath = field.NewPath("providerSpec")
 const maxSpec = 512 << 10
 
 // DecodeProviderSpec reads the JSON of MachineClass.providerSpec. wrong has an error about the first
-// part that has the wrong type, with its path, and one about JSON of more than 512 KiB; parts of a
-// wrong type are as if they were not set, and all others are decoded. unknown names the fields the
-// driver does not know and those given twice, each as a FieldError of sigs.k8s.io/json: the caller
-// decides whether they matter. A null in a field means that it is not set.
+// part that has the wrong type, one about each field whose key has another case, each with the path
+// of the field, and one about JSON of more than 512 KiB; these parts are as if they were not set, and
+// all others are decoded. unknown names the fields the driver does not know and those given twice,
+// each as a FieldError of sigs.k8s.io/json: the caller decides whether they matter. A null in a field
+// means that it is not set.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	twice, err := checkObject(raw)
 	if err != nil {
@@ -37,6 +39,14 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 	spec = &ProviderSpec{}
 	unknown, wrong = Decode(raw, spec, SpecPath)
 	dropNulls(spec, raw)
+	otherCase := inOtherCase(raw, reflect.TypeFor[ProviderSpec](), SpecPath)
+	wrong = append(wrong, otherCase...)
+	unknown = slices.DeleteFunc(unknown, func(err error) bool {
+		var at kjson.FieldError
+		return errors.As(err, &at) && slices.ContainsFunc(otherCase, func(told *field.Error) bool {
+			return strings.EqualFold(SpecPath.Child(at.FieldPath()).String(), told.Field)
+		})
+	})
 	if len(raw) > maxSpec {
 		wrong = append(wrong, field.Invalid(SpecPath, field.OmitValueType{},
 			fmt.Sprintf("has %d bytes, must have at most %d", len(raw), maxSpec)))
@@ -63,11 +73,44 @@ func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong f
 	return unknown, field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, problem(err))}
 }
 
-// IsReadable says whether one field of a ProviderSpec has no part of a wrong type, decoded into what
-// into points to.
+// inOtherCase returns an error about each field whose key an object has in another case, down to the
+// smallest parts; the keys of maps are the operator's own. encoding/json, with which STACKIT's own
+// driver decodes, takes such a key for the field: to drop it could drop the cluster label.
+func inOtherCase(object []byte, of reflect.Type, path *field.Path) (wrong field.ErrorList) {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(object, &values) != nil {
+		return nil // Decode says why
+	}
+	keys := slices.Sorted(maps.Keys(values))
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		value := values[name]
+		if other := keyInOtherCase(keys, name); other >= 0 {
+			wrong = append(wrong, field.Invalid(path.Child(name), field.OmitValueType{},
+				fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
+			value = values[keys[other]]
+		}
+		if part := of.Field(i).Type; part.Kind() == reflect.Pointer && part.Elem().Kind() == reflect.Struct {
+			wrong = append(wrong, inOtherCase(value, part.Elem(), path.Child(name))...)
+		}
+	}
+	return wrong
+}
+
+// keyInOtherCase returns the index of a key that differs from the name only by case, as encoding/json
+// compares them; -1 if there is none.
+func keyInOtherCase(keys []string, name string) int {
+	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
+}
+
+// IsReadable reports whether one field of a ProviderSpec has its key in no other case and no part of a
+// wrong type, decoded into what into points to.
 func IsReadable(raw []byte, name string, into any) bool {
 	var fields map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil || fields == nil {
+		return false
+	}
+	if keyInOtherCase(slices.Collect(maps.Keys(fields)), name) >= 0 {
 		return false
 	}
 	value, ok := fields[name]

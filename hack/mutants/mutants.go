@@ -148,9 +148,9 @@ var mutants = []mutant{
 	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{request, "|| len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", ""}}},
 	{"where the cluster is unknown no look-up answers", []edit{
-		{reads, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
+		{reads, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "\tcase c.clusterUnknown:", "\tcase false:"}}},
 	{"items may be null", []edit{{sdkClient, "case items == nil && additional == nil:", "case items == nil:"}}},
-	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
+	{"a class of another provider makes no server", []edit{{request, `if class.Provider == "" || class.Provider == StackitProviderName {`, `if class.Provider != "never" {`}}},
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
 	{"a list shows a server once", []edit{{reads, "isAgain && server.ID != \"\" ||", "isAgain && server.ID == \"\" ||"}}},

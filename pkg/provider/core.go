@@ -127,17 +127,17 @@ func (p *Provider) deleteMachine(
 func (p *Provider) listMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
+	if err := unlistable(request.MachineClass); err != nil {
+		return p.listNone(request.MachineClass.Name, err), nil
+	}
 	c, err := p.newCall(nil, request.MachineClass, request.Secret, lenient)
-	if err != nil {
-		return nil, err
-	}
 	machines := map[string]string{}
-	if c.clusterUnknown && p.noteWarning("unknown cluster "+c.class) {
-		// An error would end the manager's orphan run for all later classes.
-		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
-			"machineClass", loggable(c.class), "reason", c.clusterUnknownError().Error())
-	}
-	if c.unlabelable || c.clusterUnknown {
+	switch {
+	case err != nil:
+		return nil, err
+	case c.clusterUnknown:
+		return p.listNone(c.class, c.clusterUnknownError()), nil
+	case c.unlabelable:
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
 	listed, err := c.find(ctx, c.classSelector(), time.Time{})
@@ -153,6 +153,16 @@ func (p *Provider) listMachines(
 		machines[providerid.Format(c.key.ProjectID, server.ID)] = name
 	}
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
+}
+
+// listNone is the answer for a class whose servers cannot be told from others. An error would end the
+// manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
+func (p *Provider) listNone(class string, reason error) *driver.ListMachinesResponse {
+	if p.noteWarning("unlisted " + class) {
+		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
+			"machineClass", loggable(class), "reason", reason.Error())
+	}
+	return &driver.ListMachinesResponse{MachineList: map[string]string{}}
 }
 
 // CSI drivers whose volume handles are IDs of IaaS volumes. SKE has both.

@@ -83,7 +83,8 @@ func (p *Provider) DeleteMachine(
 
 // ListMachines returns the ProviderIDs and Machine names of the class's servers
 // within the cluster: those that carry both of the driver's labels. The manager
-// deletes what it does not know of them. It finds none where the cluster is unknown. Codes:
+// deletes what it does not know of them. It finds none where the cluster or the region cannot be
+// read, and none of another provider's class. Codes:
 // InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,

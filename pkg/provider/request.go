@@ -261,15 +261,37 @@ func decodeInputs(
 	in := &inputs{}
 	in.Secret, in.needed = apis.DecodeSecret(secret.Data)
 	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.needed)...)
-	if class.Provider != "" && class.Provider != StackitProviderName {
-		in.needed = append(in.needed, field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName}))
-	}
+	in.needed = append(in.needed, checkProvider(class)...)
 	labels := in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
 	in.identify(machine, class.Name)
 	empty := validation.ValidateClusterLabels(in.identity.cluster, apis.SpecPath.Child("labels"))
 	in.others = append(in.others, empty...)
 	in.identity.clusterUnknown = !labels || len(empty) > 0 || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0
 	return in
+}
+
+// checkProvider returns an error if the class is another provider's.
+func checkProvider(class *v1alpha1.MachineClass) field.ErrorList {
+	if class.Provider == "" || class.Provider == StackitProviderName {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName})}
+}
+
+// unlistable returns why no server of a class can be listed, whatever its Secret has: the class is
+// another provider's, as in a migration, or its region cannot be read; nil if it is neither.
+func unlistable(class *v1alpha1.MachineClass) error {
+	if class == nil {
+		return nil // newCall says so
+	}
+	errs := checkProvider(class)
+	if !apis.IsReadable(class.ProviderSpec.Raw, "region", new(string)) {
+		errs = append(errs, field.TypeInvalid(apis.SpecPath.Child("region"), field.OmitValueType{}, "cannot be read"))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return invalidError(errs)
 }
 
 // decodeSpec says whether the spec's labels could be read.

@@ -253,9 +253,13 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 			r := newRig(t)
 			r.class.Provider = "openstack"
 			err := call(r)
+			r.wantNoCalls()
+			if name == "ListMachines" {
+				wantCode(t, err, codes.OK)
+				return
+			}
 			wantCode(t, err, codes.InvalidArgument)
 			wantSaid(t, err.Error(), "openstack")
-			r.wantNoCalls()
 		})
 	}
 }
@@ -295,6 +299,30 @@ func TestKeysInAnotherCase(t *testing.T) {
 			wantCode(t, r.statusErr(m), codes.OK)
 			r.mustRemove(m)
 			r.wantNothingLeft()
+		})
+	}
+}
+
+// An error would end the manager's orphan run for all later classes.
+func TestNoServerIsListed(t *testing.T) {
+	for name, change := range map[string]func(r *rig, spec map[string]any){
+		"of another provider's class": func(r *rig, _ map[string]any) { r.class.Provider = "openstack" },
+		"of one with its Secret": func(r *rig, spec map[string]any) {
+			r.class.Provider, r.secret.Data, spec["region"] = "openstack", map[string][]byte{"userData": nil, "username": nil}, "RegionOne"
+		},
+		"of a cluster in another case":            func(_ *rig, spec map[string]any) { spec["Labels"] = map[string]any{} },
+		"in the Secret's region for another case": func(_ *rig, spec map[string]any) { spec["Region"] = "eu02" },
+		"in the Secret's region for a number":     func(_ *rig, spec map[string]any) { spec["region"] = 7 },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.mustCreate(machine("m1"))
+			r.setSpec(func(spec map[string]any) { change(r, spec) })
+			r.cloud.ResetCalls()
+			if got := r.list(); len(got) > 0 {
+				t.Errorf("listed %v", got)
+			}
+			r.wantNoCalls()
 		})
 	}
 }

@@ -184,10 +184,16 @@ func (p *Provider) getVolumeIDs(
 }
 
 func volumeID(spec *corev1.PersistentVolumeSpec) string {
-	if spec == nil || spec.CSI == nil || (spec.CSI.Driver != csiDriver && spec.CSI.Driver != legacyCSIDriver) {
+	switch {
+	case spec == nil:
+		return ""
+	case spec.Cinder != nil: // of the in-tree plugin, whose volumes the CSI driver serves
+		return spec.Cinder.VolumeID
+	case spec.CSI != nil && (spec.CSI.Driver == csiDriver || spec.CSI.Driver == legacyCSIDriver):
+		return spec.CSI.VolumeHandle
+	default:
 		return ""
 	}
-	return spec.CSI.VolumeHandle
 }
 
 func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {

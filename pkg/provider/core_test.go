@@ -120,11 +120,12 @@ func TestGetVolumeIDs(t *testing.T) {
 		}
 		response, err := r.driver.GetVolumeIDs(t.Context(), &driver.GetVolumeIDsRequest{PVSpecs: []*corev1.PersistentVolumeSpec{
 			csi("block-storage.csi.stackit.cloud", "v1"), csi("cinder.csi.openstack.org", "v2"), csi("nfs.csi.k8s.io", "v3"), {}, nil,
+			{PersistentVolumeSource: corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v4"}}},
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"v1", "v2"}, response.VolumeIDs); diff != "" {
+		if diff := cmp.Diff([]string{"v1", "v2", "v4"}, response.VolumeIDs); diff != "" {
 			t.Errorf("volume IDs (-want +got):\n%s", diff)
 		}
 	})

@@ -94,8 +94,8 @@ func (p *Provider) ListMachines(
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
-// GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes;
-// all others are skipped.
+// GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes: those of STACKIT's
+// CSI driver, of Cinder's and of the in-tree Cinder plugin; all others are skipped.
 func (p *Provider) GetVolumeIDs(
 	ctx context.Context, request *driver.GetVolumeIDsRequest,
 ) (*driver.GetVolumeIDsResponse, error) {

@@ -14,6 +14,8 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 const (
+	specGo    = "pkg/provider/apis/provider_spec.go"
+	rulesGo   = "pkg/provider/apis/validation/validation.go"
 	reads     = "pkg/provider/reads.go"
 	create    = "pkg/provider/create.go"
 	deletion  = "pkg/provider/delete.go"
@@ -37,6 +39,7 @@ const (
 	keyGo     = "pkg/spi/key.go"
 	console   = "pkg/provider/console.go"
 	metricsGo = "pkg/provider/metrics.go"
+	decode    = "pkg/provider/apis/decode.go"
 	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
@@ -151,6 +154,11 @@ var mutants = []mutant{
 		{reads, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "\tcase c.clusterUnknown:", "\tcase false:"}}},
 	{"items may be null", []edit{{sdkClient, "case items == nil && additional == nil:", "case items == nil:"}}},
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider == "" || class.Provider == StackitProviderName {`, `if class.Provider != "never" {`}}},
+	{"a class of another provider ends no orphan run", []edit{{core, "if err := unlistable(request.MachineClass); err != nil {", "if err := unlistable(request.MachineClass); err != nil && request.Secret == nil {"}}},
+	{"a key in another case makes no server", []edit{{decode, "key != name && strings.EqualFold(key, name)", "key == name && name == \"\""}}},
+	{"labels and region in another case cannot be read", []edit{{decode, "if keyInOtherCase(slices.Collect(maps.Keys(fields)), name) >= 0 {", "if len(fields) < 0 {"}}},
+	{"an image alone is no boot volume", []edit{{specGo, "\tif volume == nil {\n\t\treturn\n\t}\n", "\tif volume == nil {\n\t\tvolume = &BootVolume{}\n\t\tspec.BootVolume = volume\n\t}\n"}}},
+	{"a disk from an image needs a size", []edit{{rulesGo, "case volume.Source == nil || volume.Source.Type != apis.SourceVolume:", "case volume.Source == nil:"}}},
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
 	{"a list shows a server once", []edit{{reads, "isAgain && server.ID != \"\" ||", "isAgain && server.ID == \"\" ||"}}},

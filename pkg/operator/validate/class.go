@@ -131,6 +131,8 @@ func (v *validator) checkImageAlone(check *classCheck) {
 func (v *validator) checkNodeTemplate(check *classCheck) {
 	template, spec := check.class.NodeTemplate, check.inputs.Spec
 	if template == nil {
+		v.report(check.object, report.Hint, "nodeTemplate", "is missing: cluster-autoscaler cannot scale up from zero without it, "+
+			"and machine-controller-manager's next release needs it; add capacity, instanceType, region and zone; kubernetes/upgrade.md says why")
 		return
 	}
 	const missing = "Required value: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"

@@ -135,6 +135,10 @@ type row struct {
 	says    []string
 }
 
+// goodTemplate is the nodeTemplate of good.yaml.
+const goodTemplate = "nodeTemplate: {capacity: {cpu: 2, gpu: 0, memory: 4Gi}, " +
+	"instanceType: c2i.2, region: eu01, zone: eu01-1, architecture: amd64}"
+
 // longName has 60 characters.
 var longName = strings.Repeat("abcde-", 9) + "abcdef"
 
@@ -145,7 +149,7 @@ func TestFindings(t *testing.T) {
 	wrong := strings.Replace(more, "region: eu02", "projectId: x", 1)
 	tomorrow := time.Now().Add(24 * time.Hour).Format(time.RFC3339)
 	nodeTemplate := func(template string) []string {
-		return []string{"providerSpec:\n", "nodeTemplate: " + template + "\nproviderSpec:\n"}
+		return []string{goodTemplate, "nodeTemplate: " + template}
 	}
 	for name, row := range map[string]row{
 		"nothing": {nil, 0, nil},
@@ -158,11 +162,12 @@ func TestFindings(t *testing.T) {
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is sent without a boot volume"}},
 		"two wrong types": {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"},
-			1, []string{"-:24:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number, must be a string"}},
+			1, []string{"-:25:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number, must be a string"}},
 		"quantity": {
 			nodeTemplate("{capacity: {cpu: x, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c}"),
-			1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: " +
+			1, []string{"-:21:32: MachineClass default/worker: nodeTemplate.capacity.cpu: " +
 				"Invalid value: cannot be decoded: quantities must match"}},
+		"no nodeTemplate": {[]string{goodTemplate, ""}, 0, []string{"-:11:1: MachineClass default/worker: nodeTemplate: is missing"}},
 		"nodeTemplate lacks things": {nodeTemplate("{capacity: {cpu: 1}, instanceType: a}"),
 			1, []string{"nodeTemplate.capacity.gpu: Required value: ", "nodeTemplate.capacity.memory: Required value: ",
 				"nodeTemplate.region: Required value: ", "nodeTemplate.zone: Required value: ",
@@ -220,7 +225,7 @@ func TestFindings(t *testing.T) {
 		"name of a class is too long": {[]string{"name: worker}", "name: " + longName + "-abcd}"},
 			1, []string{"becomes a label of the server: must be 1 to 63"}},
 		"name of a Machine is too long": {[]string{"name: single}", "name: " + longName + "-abcd}"},
-			1, []string{"-:24:18: Machine default/" + longName + "-abcd: metadata.name: Invalid value", "must be 1 to 63 letters"}},
+			1, []string{"-:25:18: Machine default/" + longName + "-abcd: metadata.name: Invalid value", "must be 1 to 63 letters"}},
 		"what kubectl gets": {[]string{"metadata: {name: single}\n", `metadata: {name: single, uid: a, resourceVersion: "1",
   managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]}
 status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}}
@@ -232,11 +237,11 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 			1, []string{`providerSpec.machineType: Invalid value: "` + strings.Repeat("-", 80) + `...": must be`}},
 
 		"class is not given": {[]string{"name: worker}}\n", "name: other}}\n"},
-			2, []string{"-:25:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
+			2, []string{"-:26:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
 		"no class": {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"},
 			1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
 		"no selector": {[]string{"  selector: {matchLabels: {pool: a}}\n", ""},
-			1, []string{"-:31:3: MachineDeployment default/pool: spec.selector: Required value: "}},
+			1, []string{"-:32:3: MachineDeployment default/pool: spec.selector: Required value: "}},
 		"selector selects all": {[]string{"selector: {matchLabels: {pool: a}}", "selector: {}"},
 			1, []string{"spec.selector: selects all Machines"}},
 		"selector cannot be used": {

@@ -460,6 +460,15 @@ func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
 			spec["networking"] = "net"
 			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
 		},
+		"in another case": func(r *rig, spec map[string]any) {
+			spec["Networking"] = network
+			delete(spec, "networking")
+			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
+		},
+		"an ID in another case": func(r *rig, spec map[string]any) {
+			spec["networking"] = map[string]any{"NetworkId": iaasmock.DefaultNetworkID}
+			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
+		},
 		"not the only one that is wrong": func(r *rig, spec map[string]any) {
 			spec["machineType"], spec["networking"] = 5, "net"
 			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)

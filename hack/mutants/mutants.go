@@ -95,6 +95,7 @@ var mutants = []mutant{
 	{"a stuck deletion is asked for again by CreateMachine", []edit{{create, "slices.Concat(c.second, c.deleting)", "c.second"}}},
 	{"a NIC that lacks nothing is not updated", []edit{{nics, "if len(missing) == 0 {\n\t\treturn nil\n\t}", "if len(missing) == 0 && c == nil {\n\t\treturn nil\n\t}"}}},
 	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},
+	{"a server's addresses keep their order", []edit{{sdkClient, "strings.Compare(a.ID, b.ID)", "strings.Compare(a.ID, a.ID)"}}},
 	{"a created server has its addresses", []edit{{nics, "complete() bool { return len(n.addresses) > 0 && n.allowed }", "complete() bool { return n.allowed }"}}},
 	{"a failed read is not a failed machine", []edit{{waitGo, "\tif errors.As(err, &api) {\n\t\tw.failed", "\tif err != nil {\n\t\treturn err\n\t}\n\tif errors.As(err, &api) {\n\t\tw.failed"}}},
 	{"errors have no brackets", []edit{{errorsGo, `strings.NewReplacer("[", "(", "]", ")").Replace(text)`, `strings.NewReplacer().Replace(text)`}}},

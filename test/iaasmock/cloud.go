@@ -32,8 +32,8 @@ type Cloud struct {
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
-	// latencies, boots, ids and replicas are the random streams that calls share.
-	latencies, boots, ids, replicas, others *lockedStream
+	// latencies and the next are the random streams that calls share.
+	latencies, boots, ids, replicas, others, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
 	// never written to, so that answers can be encoded without mu.
@@ -210,6 +210,7 @@ func New(opts ...Option) *Cloud {
 	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
 	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
 	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
+	c.nicOrder = c.random.lockedStream("order of NICs")
 	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
 	c.admin = c.adminHandler()
 	if err := c.loadCatalogue(); err != nil {
@@ -282,6 +283,14 @@ func (s *lockedStream) number(below int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rng.IntN(below)
+}
+
+// shuffled changes the order of the items, and returns them.
+func (s *lockedStream) shuffled(items []object) []object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	return items
 }
 
 // uuid returns a random (version 4) UUID.

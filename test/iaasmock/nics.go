@@ -50,13 +50,23 @@ func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiE
 	})
 }
 
+// listNICs lists NICs in random order, as the API does: sortNics of cloud-provider-stackit
+// (pkg/ccm/instances.go, 2026-07-08) is there because of it.
+func (c *Cloud) listNICs(r *request, wanted func(*nic) bool) (any, *apiError) {
+	views, err := listWhere(c, r, &c.nics, (*Cloud).showNIC, wanted)
+	return items(c.nicOrder.shuffled(views)), err
+}
+
+func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
+	return c.listNICs(r, func(*nic) bool { return true })
+}
+
 func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
 	exists := func(*network, time.Time) *apiError { return nil }
 	if err := onNamed(c, r, &c.networks, namedNetwork, exists); err != nil {
 		return nil, err
 	}
-	inNetwork := func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] }
-	return listWhere(c, r, &c.nics, (*Cloud).showNIC, inNetwork)
+	return c.listNICs(r, func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] })
 }
 
 func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
@@ -145,14 +155,14 @@ func set[T any](field, value *T) {
 }
 
 func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
-	views := []any{}
+	views := []object{}
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
 		for _, nic := range c.serverNICs(s) {
 			views = append(views, c.showNIC(nic, now))
 		}
 		return nil
 	})
-	return items(views), err
+	return items(c.nicOrder.shuffled(views)), err
 }
 
 // withoutItem returns a new list without the item.

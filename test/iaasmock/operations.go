@@ -33,7 +33,7 @@ var handlers = map[string]handler{
 	"GetServerLog":                 (*Cloud).getServerLog,
 	"ListServerNICs":               (*Cloud).listServerNICs,
 	"ListAttachedVolumes":          (*Cloud).listAttachedVolumes,
-	"ListProjectNICs":              listAll(allNICs, (*Cloud).showNIC),
+	"ListProjectNICs":              (*Cloud).listProjectNICs,
 	"GetProjectNIC":                getOne(allNICs, namedNIC, (*Cloud).showNIC),
 	"ListNics":                     (*Cloud).listNetworkNICs,
 	"CreateNic":                    (*Cloud).createNIC,

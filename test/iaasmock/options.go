@@ -141,7 +141,7 @@ func WithServerLabels() Option {
 }
 
 // WithSeed makes a run repeatable: the same calls in the same order get the same
-// latencies, boot times, faults and IDs. Keys and tokens still differ. Default: random,
+// latencies, boot times, faults, IDs and orders of NICs. Keys and tokens still differ. Default: random,
 // see Seed.
 func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = randomSource{seed: seed} }

@@ -4,9 +4,11 @@
 package iaasmock_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -447,5 +449,44 @@ func TestAddressDelayIsForNewNICsOnly(t *testing.T) {
 	full.clock.Step(time.Minute)
 	if nic, _ := full.nic(full.server(id).NICIDs[0]); nic.IPv4 != "10.9.0.2" {
 		t.Errorf("the next NIC is %+v", nic)
+	}
+}
+
+// A seed repeats the order of NICs, which is another one from read to read.
+func TestNICsComeInRandomOrder(t *testing.T) {
+	const network = "/networks/" + iaasmock.DefaultNetworkID + "/nics"
+	run := func() (orders []string) {
+		m := openMock(t, iaasmock.WithSeed(3))
+		ids := []string{iaasmock.DefaultNICID}
+		for range 4 {
+			ids = append(ids, m.want(201, "POST", inRegion+network, object{})["id"].(string))
+		}
+		server := "/servers/" + m.create(object{"networking": object{"nicIds": ids}})
+		for _, row := range []struct{ path, field string }{
+			{server + "/nics", "items"}, {network, "items"}, {"/nics", "items"}, {server + "?details=true", "nics"},
+		} {
+			seen := map[string]bool{}
+			for range 10 {
+				order := ""
+				for _, nic := range m.want(200, "GET", inRegion+row.path, nil)[row.field].([]any) {
+					id, ok := nic.(object)["id"].(string)
+					if !ok {
+						id = nic.(object)["nicId"].(string)
+					}
+					order += fmt.Sprint(slices.Index(ids, id))
+				}
+				if seen[order] = true; len(order) != len(ids) || strings.Contains(order, "-") {
+					t.Errorf("%s shows the NICs %s", row.path, order)
+				}
+				orders = append(orders, order)
+			}
+			if len(seen) < 5 {
+				t.Errorf("%s: ten reads have only the orders %v", row.path, seen)
+			}
+		}
+		return orders
+	}
+	if diff := cmp.Diff(run(), run()); diff != "" {
+		t.Errorf("the same seed has other orders (-first +second):\n%s", diff)
 	}
 }

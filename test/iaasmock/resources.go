@@ -232,19 +232,19 @@ func getOne[T resource](
 // listAll returns the handler of a list: it shows what the request sees and its label_selector selects.
 func listAll[T resource](in func(*Cloud) *collection[T], show func(*Cloud, T, time.Time) object) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
-		return listWhere(c, r, in(c), show, func(T) bool { return true })
+		views, err := listWhere(c, r, in(c), show, func(T) bool { return true })
+		return items(views), err
 	}
 }
 
-// listWhere is listAll for those that are wanted.
+// listWhere shows what the request sees, its label_selector selects and is wanted.
 func listWhere[T resource](
 	c *Cloud, r *request, in *collection[T], show func(*Cloud, T, time.Time) object, wanted func(T) bool,
-) (any, *apiError) {
+) (views []object, err *apiError) {
 	selector, err := r.selector()
 	if err != nil {
 		return nil, err
 	}
-	views := []object{}
 	c.locked(func(now time.Time) {
 		for item := range in.each() {
 			if wanted(item) && r.sees(item) && selector.Matches(item.labelSet()) {
@@ -252,7 +252,7 @@ func listWhere[T resource](
 			}
 		}
 	})
-	return items(views), nil
+	return views, nil
 }
 
 // mergeLabels returns new labels: current with change applied. A null value removes a key.

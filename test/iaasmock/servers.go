@@ -290,7 +290,8 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	return filled(view, "errorMessage", "affinityGroup", "keypairName", "imageId")
 }
 
-// showServerNICs returns NICs without allowedAddresses: those are in the NIC resources.
+// showServerNICs returns NICs in random order (see listNICs), without allowedAddresses: those are in
+// the NIC resources.
 func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 	nics := s.lastNICs
 	if s.removedAt.IsZero() {
@@ -307,5 +308,5 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 			"nicSecurity": !nic.SecurityDisabled, "securityGroups": orEmpty(nic.SecurityGroups),
 		}, "ipv4", "ipv6"))
 	}
-	return views
+	return c.nicOrder.shuffled(views)
 }

@@ -32,7 +32,7 @@ type Cloud struct {
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
-	// latencies and the next are the random streams that calls share.
+	// latencies to nicOrder are the random streams that calls share.
 	latencies, boots, ids, replicas, others, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,

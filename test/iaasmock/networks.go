@@ -74,8 +74,10 @@ func (n *network) release(nic *NIC) {
 
 // addressPool is the addresses of one prefix. A nil pool has none; take returns "".
 type addressPool struct {
-	prefix        netip.Prefix
-	gateway, next netip.Addr
+	prefix  netip.Prefix
+	gateway netip.Addr
+	// next is the lowest address that may be free.
+	next netip.Addr
 	// used are the NICs' addresses, and those that no NIC gets: the network's own, the gateway's
 	// and, of IPv4, the last one.
 	used map[netip.Addr]bool
@@ -104,9 +106,9 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	return pool, nil
 }
 
-// take reserves the wanted address, or the next free one if none is wanted. An address
-// just released is not used again at once. An address of another prefix is returned, but
-// not reserved.
+// take reserves the wanted address, or the lowest free one if none is wanted: STACKIT hands out a
+// released address again, as the next server's within 75 s in test runs of cluster-api-provider-stackit
+// (2026-08-07 and 2026-08-11). An address of another prefix is returned, but not reserved.
 func (p *addressPool) take(wanted string) (string, error) {
 	if p == nil {
 		return wanted, nil
@@ -122,24 +124,21 @@ func (p *addressPool) take(wanted string) (string, error) {
 		p.used[addr] = true
 		return addr.String(), nil
 	}
-	for addr := p.next; ; {
-		free := addr
-		if addr = addr.Next(); !p.prefix.Contains(addr) {
-			addr = p.prefix.Addr()
-		}
-		if !p.used[free] {
-			p.used[free], p.next = true, addr
-			return free.String(), nil
-		}
-		if addr == p.next {
-			return "", errors.New("No more IP addresses available on the network") //nolint:staticcheck // OpenStack's text
+	for addr := p.next; p.prefix.Contains(addr); addr = addr.Next() {
+		if !p.used[addr] {
+			p.used[addr], p.next = true, addr.Next()
+			return addr.String(), nil
 		}
 	}
+	return "", errors.New("No more IP addresses available on the network") //nolint:staticcheck // OpenStack's text
 }
 
 func (p *addressPool) release(address string) {
-	if addr, err := netip.ParseAddr(address); err == nil && p != nil {
+	if addr, err := netip.ParseAddr(address); err == nil && p != nil && p.used[addr] {
 		delete(p.used, addr)
+		if addr.Less(p.next) {
+			p.next = addr
+		}
 	}
 }
 

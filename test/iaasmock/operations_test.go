@@ -193,6 +193,7 @@ func TestCreateServerRefusals(t *testing.T) {
 		message string
 	}{
 		{"unknown machine type", object{"machineType": "c2i.3"}, 400, "machine type is not valid"},
+		{"unknown key pair", object{"keypairName": "mine"}, 404, "resource not found: keypair"},
 		{"unknown source type", bootOf(20, "tape", nothing), 400, `source type "tape" is not supported`},
 		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
 		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},

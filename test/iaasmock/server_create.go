@@ -6,6 +6,7 @@ package iaasmock
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -52,6 +53,13 @@ func (o *serverCreation) resolve() *apiError {
 	if !ok {
 		// Source: clients of STACKIT have seen a 400 with this message.
 		return badRequest("machine type is not valid")
+	}
+	if name := o.payload.KeypairName; name != "" {
+		if _, ok := o.cloud.findResource(o.request, KindKeypair, name); !ok {
+			// Source: issue 580 of terraform-provider-stackit (2024-11-05) and a test run of
+			// cluster-api-provider-stackit (2026-08-07) have the message.
+			return newError(http.StatusNotFound, "resource not found: keypair")
+		}
 	}
 	o.resolveSecurityGroups()
 	o.resolveNetworking()

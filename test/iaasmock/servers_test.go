@@ -253,7 +253,6 @@ func TestOrdersWithFlaws(t *testing.T) {
 		{"volume twice", volumes(disk, disk), ""},
 		{"unknown zone", object{"availabilityZone": "eu02-1"}, noHost},
 		{"not the boot volume's zone", elsewhere, noHost},
-		{"unknown key pair", object{"keypairName": "mine"}, ""},
 		{"unknown security group", groups("mine", "workers"), ""},
 		{"security group twice", groups("workers", "workers", iaasmock.DefaultSecurityGroupID), ""},
 		{"unknown affinity group", object{"affinityGroup": nothing}, ""},

@@ -50,6 +50,7 @@ func TestAnswersOfPresets(t *testing.T) {
 		"quota-exceeded":  {call: create, status: 403, body: "Quota exceeded"},
 		"bad-request":     {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
 		"random-404":      {call: read, status: 404, body: failure(404, "server not found")},
+		"project-404":     {call: list, status: 404, body: failure(404, "project not found")},
 		"bad-gateway":     {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
 		"unavailable":     {call: list, status: 503, body: failure(503, "Service Unavailable")},
 		"gateway-timeout": {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},

@@ -144,10 +144,7 @@ func (c *Cloud) admit(called operation, req *request) *apiError {
 	}
 	if id, ok := req.vars["projectId"]; ok {
 		project, known := c.project(id)
-		if !known {
-			return notFound("project")
-		}
-		if c.authenticate && keyProject != id {
+		if !known || c.authenticate && keyProject != id {
 			return forbidden()
 		}
 		// Use the catalogue's string: == is quick on the same pointer, and lists compare
@@ -314,9 +311,12 @@ func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
 // Source: the document: every operation has a 401.
 func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauthorized") }
 
-// forbidden is the answer for a resource of another project.
+// forbidden is the answer for another project, and for one that does not exist: an account cannot tell
+// which it is.
 //
-// Source: the document: every operation has a 403.
+// Source: the document: every operation has a 403. That an unknown project is one, too,
+// stackit-s3-provisioner has measured of the object-storage API (2026-08-25); terraform-provider-stackit
+// words the 403 of the IaaS API as "not found or forbidden access".
 func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
 
 // list is the form of the API's lists.

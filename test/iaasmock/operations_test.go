@@ -142,7 +142,7 @@ func TestProject(t *testing.T) {
 		t.Errorf("the resource manager shows %v", got)
 	}
 	for _, unknown := range []string{"/v2/projects/", manager} {
-		m.want(404, "GET", unknown+"99999999-0000-4000-8000-000000000002", nil)
+		m.want(403, "GET", unknown+"99999999-0000-4000-8000-000000000002", nil)
 	}
 	if counts := m.cloud.CallCounts(); counts["GetProjectDetails"] != 2 || counts["GetProject"] != 2 {
 		t.Errorf("counted %v", counts)

@@ -135,7 +135,7 @@ func TestProjectsAndRegionsAreApart(t *testing.T) {
 		}
 	}
 	nowhere := "/v2/projects/99999999-0000-4000-8000-000000000001/regions/eu01/servers"
-	if answer := m.want(404, "GET", nowhere, nil); answer["msg"] != "project not found" {
+	if answer := m.want(403, "GET", nowhere, nil); answer["msg"] != "Forbidden" {
 		t.Errorf("unknown project: %v", answer)
 	}
 	m.want(404, "GET", "/v2/projects/"+iaasmock.DefaultProjectID+"/regions/eu09/servers", nil)

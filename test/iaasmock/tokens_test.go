@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/workload"
@@ -224,10 +225,12 @@ func TestCallsNeedAToken(t *testing.T) {
 	unauthorized("with a revoked key")
 
 	m.login(iaasmock.SecondProjectID)
-	if answer := m.want(403, "GET", inRegion+"/servers", nil); answer["msg"] != "Forbidden" {
-		t.Errorf("another project's key: %v", answer)
+	for _, project := range []string{iaasmock.DefaultProjectID, nothing} { // another one's, and none
+		answer := m.want(403, "GET", "/v2/projects/"+project+"/regions/eu01/servers", nil)
+		if diff := cmp.Diff(object{"code": 403.0, "msg": "Forbidden"}, answer); diff != "" {
+			t.Errorf("with the key of another project (-want +got):\n%s", diff)
+		}
 	}
-	m.want(404, "GET", "/v2/projects/99999999-0000-4000-8000-000000000001/regions/eu01/servers", nil)
 
 	other := newMock(t)
 	other.login(iaasmock.DefaultProjectID)

@@ -22,7 +22,7 @@ const (
 
 	// DefaultRegion has the zones eu01-1, eu01-2, eu01-3 and eu01-m.
 	DefaultRegion = "eu01"
-	// SecondRegion has the zones eu02-1, eu02-2 and eu02-m.
+	// SecondRegion has the zones eu02-1, eu02-2, eu02-3 and eu02-m.
 	SecondRegion = "eu02"
 	// DefaultAvailabilityZone is a zone of DefaultRegion.
 	DefaultAvailabilityZone = "eu01-1"
@@ -165,7 +165,7 @@ func DefaultCatalogue() Catalogue {
 		Projects: []Project{{ID: project, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
 		Regions: map[string][]string{
 			DefaultRegion: {"eu01-1", "eu01-2", "eu01-3", "eu01-m"},
-			SecondRegion:  {"eu02-1", "eu02-2", "eu02-m"},
+			SecondRegion:  {"eu02-1", "eu02-2", "eu02-3", "eu02-m"},
 		},
 		Resources: slices.Concat(defaultResources(), defaultSizes()),
 		Networks: []Network{

@@ -111,7 +111,10 @@ func walkCatalogue(m *mock) {
 	m.want(200, "GET", "/v2/keypairs/"+iaasmock.DefaultKeypairName, nil)
 	m.list("/machine-types")
 	m.want(200, "GET", inRegion+"/machine-types/"+iaasmock.DefaultMachineType, nil)
-	m.want(200, "GET", "/v2/regions/eu01/availability-zones", nil)
+	zones := m.want(200, "GET", "/v2/regions/eu02/availability-zones", nil)["items"]
+	if diff := cmp.Diff([]any{"eu02-1", "eu02-2", "eu02-3", "eu02-m"}, zones); diff != "" {
+		m.t.Errorf("zones (-want +got):\n%s", diff)
+	}
 }
 
 func walkProject(m *mock) {

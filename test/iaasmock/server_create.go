@@ -321,8 +321,7 @@ func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
 }
 
 // resolveBoot finds what the server boots from: an image on the machine type's own disk,
-// or a volume. With both, imageId is the boot volume's source unless that has its own: a
-// driver in production sends both.
+// or a volume. imageId is the source of a boot volume without one: a driver in production sends both.
 func (o *serverCreation) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
 	if imageID != "" && boot == nil {
@@ -332,7 +331,12 @@ func (o *serverCreation) resolveBoot() *apiError {
 		}
 		return nil
 	}
-	if imageID != "" && boot.Source == nil {
+	if imageID != "" && boot.Source != nil {
+		// Source: corioliskraft/cluster-api-provider-stackit notes that the two conflict, and its fix
+		// (todo.md); terraform-provider-stackit sends one of them only. The text is the mock's.
+		return badRequest("imageId conflicts with the source of the boot volume")
+	}
+	if imageID != "" {
 		boot.Source = &sourcePayload{Type: sourceImage, ID: imageID}
 	}
 	if boot == nil || boot.Source == nil {

@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -70,6 +71,10 @@ func hidden(vars map[string]string) *apiError {
 	return nil
 }
 
+// nginxPage is how an nginx says a status.
+const nginxPage = "<html>\r\n<head><title>%[1]d %[2]s</title></head>\r\n<body>\r\n<center><h1>%[1]d %[2]s</h1></center>\r\n" +
+	"<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
+
 // faultAnswer is the answer of a fault with a Status.
 func faultAnswer(f *Fault) answer {
 	if f.Body == "" && f.ContentType == "" {
@@ -80,7 +85,11 @@ func faultAnswer(f *Fault) answer {
 	if contentType == "" {
 		contentType = jsonContentType
 	}
-	return answer{status: f.Status, contentType: contentType, body: []byte(f.Body)}
+	body := f.Body
+	if body == "" && contentType == "text/html" {
+		body = fmt.Sprintf(nginxPage, f.Status, http.StatusText(f.Status))
+	}
+	return answer{status: f.Status, contentType: contentType, body: []byte(body)}
 }
 
 func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Request, body []byte) *fault.Call {

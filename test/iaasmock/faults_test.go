@@ -39,6 +39,7 @@ func TestAnswersOfPresets(t *testing.T) {
 	read := func(m *mock) (*http.Response, []byte, error) {
 		return m.try("GET", inRegion+"/servers/"+m.cloud.Servers()[0].ID, nil)
 	}
+	const tooMany = `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`
 	failure := func(status int, message string) string { return fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message) }
 	for preset, row := range map[string]struct {
 		call       func(m *mock) (*http.Response, []byte, error)
@@ -52,11 +53,16 @@ func TestAnswersOfPresets(t *testing.T) {
 		"random-404":      {call: read, status: 404, body: failure(404, "server not found")},
 		"project-404":     {call: list, status: 404, body: failure(404, "project not found")},
 		"bad-gateway":     {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
+		"gateway-page":    {call: list, status: 403, kind: "text/html", body: "<h1>403 Forbidden</h1></center>\r\n<hr><center>nginx<"},
+		"gateway-jwks":    {call: list, status: 401, kind: "text/plain", body: "Jwks doesn't have key to match kid or alg from Jwt"},
+		"gateway-reset":   {call: list, status: 503, kind: "text/plain", body: "reset reason: connection termination"},
+		"rate-limited":    {call: create, status: 429, body: tooMany},
 		"unavailable":     {call: list, status: 503, body: failure(503, "Service Unavailable")},
 		"gateway-timeout": {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},
 
+		"forbidden-path":           {call: list, status: 403, body: `"path":"/v2/projects","status":403,"error":"Forbidden","message":"Un`},
 		"internal-error-empty":     {call: list, status: 500, kind: "text/plain"},
-		"rate-limited-retry-after": {call: list, status: 429, body: failure(429, "Too Many Requests")},
+		"rate-limited-retry-after": {call: list, status: 429, body: tooMany},
 
 		"lost-answers": {call: create, err: syscall.ECONNRESET, made: 1},
 		"reset-before": {call: create, err: syscall.ECONNRESET},
@@ -95,6 +101,43 @@ func TestAnswersOfPresets(t *testing.T) {
 				t.Errorf("after the fault: %v %s %v", response, body, err)
 			}
 		})
+	}
+}
+
+func TestPagesOfAGateway(t *testing.T) {
+	for _, status := range []int{200, 400, 401, 403, 404, 409, 500, 502, 503} {
+		m := openMock(t)
+		m.inject("gateway-page", object{"status": status})
+		response, body, err := m.try("POST", inRegion+"/servers", serverBody(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		title := fmt.Sprintf("<title>%d %s</title>", status, http.StatusText(status))
+		if response.StatusCode != status || !strings.Contains(string(body), title) || len(m.cloud.Servers()) > 0 {
+			t.Errorf("%d: answered %s %s", status, response.Status, body)
+		}
+	}
+}
+
+// A source's calls are counted together, whatever they are.
+func TestRateLimitOfASource(t *testing.T) {
+	m := openMock(t)
+	m.inject("rate-limited-source", nil)
+	paths := []string{"/servers", "/nics", "/volumes", "/networks"}
+	refused := func() (refused int) {
+		for i := range 30 {
+			if m.status("GET", inRegion+paths[i%len(paths)], nil) == 429 {
+				refused++
+			}
+		}
+		return refused
+	}
+	if got := refused(); got != 10 {
+		t.Errorf("of 30 calls at once %d are refused, want 10", got)
+	}
+	m.clock.Step(time.Second)
+	if got := refused(); got != 20 {
+		t.Errorf("of 30 calls a second later %d are refused, want 20", got)
 	}
 }
 

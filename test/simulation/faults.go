@@ -285,6 +285,7 @@ var presetTroubles = map[string]trouble{
 	"stale-reads":       {doubles: true, hides: true},
 	"empty-project":     {hides: true},
 	"random-404":        {hides: true},
+	"forbidden-path":    {explains: []codes.Code{codes.PermissionDenied}},
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 

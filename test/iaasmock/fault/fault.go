@@ -66,7 +66,7 @@ type Fault struct {
 	// Status, if not 0, is answered; the call is not executed unless Executed is set.
 	Status int
 	// Body is the body of the answer with Status. With neither Body nor ContentType the
-	// answer is an error in the API's form.
+	// answer is an error in the API's form, with text/html alone the page of an nginx.
 	Body string
 	// ContentType is the type of Body. Default: application/json.
 	ContentType string

@@ -23,7 +23,7 @@ type Preset struct {
 // Presets returns ready-made faults. Each stays until it is removed or its Duration is
 // over; narrow it with Count, Probability, Duration or Server.
 func Presets() []Preset {
-	all := slices.Concat(serverPresets(), answerPresets(), connectionPresets(), tokenPresets(), delayPresets())
+	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {
 		all[i].Fault.Name = all[i].Name
 	}
@@ -71,10 +71,11 @@ func serverPresets() []Preset {
 }
 
 func answerPresets() []Preset {
-	const html = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
 	answer := func(status int) Fault { return Fault{Operation: OperationIaaS, Status: status} }
-	limited := answer(http.StatusTooManyRequests)
-	limited.Header = http.Header{"Retry-After": {"5"}}
+	limited := SourceLimit(0, 0)
+	later, creations := limited, limited
+	later.Header = http.Header{"Retry-After": {"5"}}
+	creations.Operation, creations.Rate, creations.Burst = operationCreate, 2, 4
 	return []Preset{
 		{"bad-request", "CreateServer answers 400.", Fault{Operation: operationCreate, Status: http.StatusBadRequest,
 			Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}},
@@ -86,20 +87,50 @@ func answerPresets() []Preset {
 			Operation: OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}},
 		{"conflict", "DeleteServer answers 409.", Fault{Operation: "DeleteServer", Status: http.StatusConflict}},
 		{"too-large", "CreateServer answers 413.", Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
-		{"rate-limited", "Calls answer 429.", answer(http.StatusTooManyRequests)},
-		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", limited},
-		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.", Fault{
-			Operation: operationCreate, Rate: 2, Burst: 4, Status: http.StatusTooManyRequests}},
+		{"rate-limited", "Calls answer 429.", limited},
+		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", later},
+		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.", creations},
+		{"rate-limited-source", "Of all calls 10 a second pass, 20 at once; the others answer 429.", SourceLimit(10, 20)},
 		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
-		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", Fault{
-			Operation: OperationIaaS, Status: http.StatusBadGateway, ContentType: "text/html", Body: html}},
 		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
 		{"lists-unavailable", "Lists of servers answer 503; everything else works.", Fault{
 			Operation: "ListServers", Status: http.StatusServiceUnavailable}},
 		{"gateway-timeout", "CreateServer makes the server and answers 504.", Fault{
 			Operation: operationCreate, Status: http.StatusGatewayTimeout, Executed: true,
 			ContentType: "text/plain", Body: "upstream request timeout"}},
+	}
+}
+
+// SourceLimit lets so many calls a second through, burst of them at once. STACKIT limits all calls of a
+// source address together, without a Retry-After: stackit-s3-provisioner has the answer from the
+// object-storage API (2026-09-02). The mock takes all its clients for one source.
+func SourceLimit(rate float64, burst int) Fault {
+	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
+		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`}
+}
+
+// gatewayPresets are answers that are not the API's. Seen by stackit-s3-provisioner: pages with 403 for
+// two minutes (2026-08-25), with 503 for twenty (2026-09-02), and the form with a path (2026-08-25); by
+// users of terraform-provider-stackit: the texts with 401 (issues 378 and 709) and 503 (issue 747).
+func gatewayPresets() []Preset {
+	page := func(status int) Fault {
+		return Fault{Operation: OperationIaaS, Status: status, ContentType: "text/html"}
+	}
+	text := func(status int, body string) Fault {
+		return Fault{Operation: OperationIaaS, Status: status, ContentType: "text/plain", Body: body}
+	}
+	return []Preset{
+		{"gateway-page", "Calls answer 403 with the gateway's HTML page; with another status it is that status's page.",
+			page(http.StatusForbidden)},
+		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", page(http.StatusBadGateway)},
+		{"gateway-jwks", "Calls answer 401 in plain text: the gateway does not know the key that signed the token.",
+			text(http.StatusUnauthorized, "Jwks doesn't have key to match kid or alg from Jwt")},
+		{"gateway-reset", "Calls answer 503 in plain text: the gateway lost its connection to the API.", text(http.StatusServiceUnavailable,
+			"upstream connect error or disconnect/reset before headers. reset reason: connection termination")},
+		{"forbidden-path", "Calls answer 403 in the form of other services of STACKIT.", Fault{
+			Operation: OperationIaaS, Status: http.StatusForbidden, Body: `{"timestamp":"2026-08-25T08:13:00.000+00:00",` +
+				`"path":"/v2/projects","status":403,"error":"Forbidden","message":"Unauthorized"}`}},
 	}
 }
 

@@ -33,7 +33,7 @@ type Cloud struct {
 	calls  callLog
 	admin  http.Handler
 	// latencies to nicOrder are the random streams that calls share.
-	latencies, boots, ids, replicas, others, nicOrder *lockedStream
+	latencies, boots, deletions, ids, replicas, others, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
 	// never written to, so that answers can be encoded without mu.
@@ -210,11 +210,14 @@ func New(opts ...Option) *Cloud {
 	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
 	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
 	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
-	c.nicOrder = c.random.lockedStream("order of NICs")
+	c.nicOrder, c.deletions = c.random.lockedStream("order of NICs"), c.random.lockedStream("deletion")
 	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
 	c.admin = c.adminHandler()
 	if err := c.loadCatalogue(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
+	}
+	for _, f := range c.injected {
+		c.inject(f)
 	}
 	return c
 }
@@ -248,6 +251,9 @@ func (c *Cloud) loadCatalogue() error {
 			return fmt.Errorf("NIC %s: %w", nic.ID, err)
 		}
 		c.nics.put(nic.ID, nic)
+	}
+	if c.loadBalancer {
+		return c.addLoadBalancer()
 	}
 	return nil
 }

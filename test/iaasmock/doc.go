@@ -22,7 +22,8 @@
 //	// ... run it, then check which servers exist and which calls were made:
 //	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
 //
-// Quotas of servers are enforced (WithQuota).
+// Servers boot in seconds, so that tests are short; WithLive makes the mock as slow as STACKIT. Quotas of
+// servers are enforced (WithQuota).
 //
 // Package fault describes faults; Presets are ready-made ones. WithSeed makes a run
 // repeatable. The folder console has the web page at /, which reads the state of admin.go.

@@ -13,13 +13,17 @@ import (
 	"time"
 )
 
-// nic is a NIC, and when the API begins to show its addresses.
+// nic is a NIC, and when the API begins to show it and its addresses.
 type nic struct {
 	NIC
+	// listedAt is when its server and lists begin to show it.
+	listedAt time.Time
 	// addressedAt is when the API begins to show the addresses; they are reserved from
 	// the start.
 	addressedAt time.Time
 }
+
+func (n *nic) isListed(t time.Time) bool { return !t.Before(n.listedAt) }
 
 // viewAt is the NIC as of t.
 func (n *nic) viewAt(t time.Time) NIC {

@@ -53,7 +53,9 @@ func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiE
 // listNICs lists NICs in random order, as the API does: sortNics of cloud-provider-stackit
 // (pkg/ccm/instances.go, 2026-07-08) is there because of it.
 func (c *Cloud) listNICs(r *request, wanted func(*nic) bool) (any, *apiError) {
-	views, err := listWhere(c, r, &c.nics, (*Cloud).showNIC, wanted)
+	now := c.clock.Now()
+	listed := func(n *nic) bool { return wanted(n) && n.isListed(now) }
+	views, err := listWhere(c, r, &c.nics, (*Cloud).showNIC, listed)
 	return items(c.nicOrder.shuffled(views)), err
 }
 
@@ -158,7 +160,9 @@ func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
 	views := []object{}
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
 		for _, nic := range c.serverNICs(s) {
-			views = append(views, c.showNIC(nic, now))
+			if nic.isListed(now) {
+				views = append(views, c.showNIC(nic, now))
+			}
 		}
 		return nil
 	})

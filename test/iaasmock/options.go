@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // Option configures New.
@@ -18,10 +20,12 @@ type settings struct {
 	bootDuration   time.Duration
 	bootSpread     time.Duration
 	deleteDuration time.Duration
+	deleteSpread   time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
 	replicaLags    []time.Duration
+	nicDelay       time.Duration
 	addressDelay   time.Duration
 	// releaseDuration is WithReleaseDuration's.
 	releaseDuration time.Duration
@@ -32,8 +36,11 @@ type settings struct {
 	serverLabels    bool
 	nullLists       bool
 	replaceLabels   bool
-	quota           Quota
-	random          randomSource
+	loadBalancer    bool
+	// injected are faults from the beginning.
+	injected []Fault
+	quota    Quota
+	random   randomSource
 }
 
 func defaultSettings() settings {
@@ -70,6 +77,17 @@ func WithBootSpread(d time.Duration) Option {
 // WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.
 func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
+}
+
+// WithDeleteSpread adds a random time from 0 to d to each deletion. Default: none.
+func WithDeleteSpread(d time.Duration) Option {
+	return func(s *settings) { s.deleteSpread = d }
+}
+
+// WithNICDelay hides a new server's NIC from the server and from all lists for d after its creation, also
+// if the server is ACTIVE. NICs passed in nicIds are shown. Default: none.
+func WithNICDelay(d time.Duration) Option {
+	return func(s *settings) { s.nicDelay = d }
 }
 
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation,
@@ -138,6 +156,29 @@ func WithReplacedLabels() Option {
 // provisionSTACKITServerAgent. Default: off.
 func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
+}
+
+// WithLoadBalancer adds the server of a load balancer to DefaultProjectID, as STACKIT runs one for each
+// in the project of its user: lists and quotas have it. Default: off.
+func WithLoadBalancer() Option {
+	return func(s *settings) { s.loadBalancer = true }
+}
+
+// WithLive makes the mock as slow as STACKIT and its project as full, and limits the calls. Options after
+// it win. Test runs of cluster-api-provider-stackit (2026-08) saw a server ACTIVE after about two minutes,
+// without a NIC for most of them, and gone within 16 or 32 s of its deletion, and the server of a
+// load balancer among the project's. How many calls STACKIT takes is not published: the limit of
+// 100 a second, 200 at once, is one that a client meets only if it does not limit itself.
+func WithLive() Option {
+	return func(s *settings) {
+		for _, option := range []Option{
+			WithBootDuration(110 * time.Second), WithBootSpread(20 * time.Second), WithNICDelay(100 * time.Second),
+			WithDeleteDuration(10 * time.Second), WithDeleteSpread(10 * time.Second), WithServerLabels(), WithLoadBalancer(),
+		} {
+			option(s)
+		}
+		s.injected = append(s.injected, fault.SourceLimit(100, 200))
+	}
 }
 
 // WithSeed makes a run repeatable: the same calls in the same order get the same

@@ -402,6 +402,37 @@ func TestAReleasedAddressIsUsedAgainAtOnce(t *testing.T) {
 	}
 }
 
+func TestNICDelay(t *testing.T) {
+	m := openMock(t, iaasmock.WithNICDelay(time.Minute), iaasmock.WithListLag(time.Second))
+	id := m.create(nil)
+	m.create(object{"name": "other", "networking": object{"nicIds": []string{iaasmock.DefaultNICID}}})
+	want := func(own, listed int) {
+		t.Helper()
+		for path, want := range map[string]int{
+			"/servers/" + id + "/nics": own, "/nics": 1 + own, "/networks/" + iaasmock.DefaultNetworkID + "/nics": 1 + own,
+		} {
+			if got := len(m.list(path)); got != want {
+				t.Errorf("%s has %d NICs, want %d", path, got, want)
+			}
+		}
+		shown := m.want(200, "GET", inRegion+"/servers/"+id+"?details=true", nil)["nics"].([]any)
+		lagging := m.list("/servers?details=true")
+		if inList := lagging[0].(object)["nics"].([]any); len(shown) != own || len(inList) != listed {
+			t.Errorf("the server shows %v, a list that lags %v; want %d and %d", shown, inList, own, listed)
+		}
+		if inList := lagging[1].(object)["nics"].([]any); len(inList) != 1 {
+			t.Errorf("the other one, with a NIC of its own, shows %v", inList)
+		}
+	}
+	m.clock.Step(time.Minute - time.Nanosecond)
+	m.wantStatus(id, "ACTIVE")
+	want(0, 0)
+	m.clock.Step(time.Nanosecond)
+	want(1, 0)
+	m.clock.Step(time.Second)
+	want(1, 1)
+}
+
 func TestAddressDelay(t *testing.T) {
 	const lag = time.Second
 	m := openMock(t, iaasmock.WithAddressDelay(boot+time.Minute), iaasmock.WithListLag(lag))

@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -89,6 +90,30 @@ func (c *Cloud) otherServer(r *request) *server {
 	return fitting[c.others.number(len(fitting))]
 }
 
+// addLoadBalancer makes a load balancer's server. Its machine type, its name (of the load
+// balancer, random, five hex digits) and its zone are as test runs of cluster-api-provider-stackit show them
+// (2026-08-07); it has no label of a client. It is a day old, so that no lag or delay hides it.
+func (c *Cloud) addLoadBalancer() error {
+	if len(c.catalogue.Regions[DefaultRegion]) == 0 {
+		return errors.New("load balancer: the catalogue has no region " + DefaultRegion)
+	}
+	id := c.newID()
+	creation := &serverCreation{
+		cloud: c, now: c.startedAt.Add(-24 * time.Hour),
+		request: &request{vars: map[string]string{"projectId": DefaultProjectID, "region": DefaultRegion}},
+		payload: serverPayload{
+			Name: "ingress-" + id[:8] + "-" + id[24:29], MachineType: "t1.2", AvailabilityZone: DefaultAvailabilityZone,
+			ImageID: DefaultImageID,
+		},
+	}
+	creation.payload.Networking.NetworkID = DefaultNetworkID
+	if err := creation.resolve(); err != nil {
+		return errors.New("load balancer: " + err.Msg)
+	}
+	creation.create()
+	return nil
+}
+
 // repeat creates a second server from the same request, if that is possible without a
 // failure.
 func (o *serverCreation) repeat() {
@@ -129,7 +154,7 @@ func (o *serverCreation) addNICs() error {
 				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
 				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
 			},
-			addressedAt: o.now.Add(o.cloud.addressDelay),
+			listedAt: o.now.Add(o.cloud.nicDelay), addressedAt: o.now.Add(o.cloud.addressDelay),
 		}
 		if err := o.network.assign(&nic.NIC); err != nil {
 			return err

@@ -202,7 +202,8 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 // deleteServer is accepted in every state, as far as is known.
 func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
-		end := transition{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
+		takes := c.deleteDuration + c.deletions.spread(c.deleteSpread)
+		end := transition{at: now.Add(takes), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
 		if r.fault.NeverGone {
 			end = transition{}
 		}
@@ -299,6 +300,9 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 	}
 	views := make([]object, 0, len(nics))
 	for _, n := range nics {
+		if !n.isListed(t) {
+			continue
+		}
 		nic, name := n.viewAt(t), ""
 		if network, ok := c.networks.get(nic.NetworkID); ok {
 			name = network.Name

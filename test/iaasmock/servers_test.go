@@ -4,6 +4,7 @@
 package iaasmock_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,74 @@ func TestEverythingAskedForArrives(t *testing.T) {
 	if volume, _ := m.volume(iaasmock.DefaultVolumeID); volume.ServerID != id || volume.Status != iaasmock.VolumeAttached {
 		t.Errorf("its data volume is %+v", volume)
 	}
+}
+
+func TestDeletionsOfRandomLength(t *testing.T) {
+	const count = 40
+	m := openMock(t, iaasmock.WithDeleteSpread(10*time.Second), iaasmock.WithSeed(3))
+	for range count {
+		m.want(204, "DELETE", inRegion+"/servers/"+m.create(nil), nil)
+	}
+	for _, row := range []struct {
+		step        time.Duration
+		least, most int // servers that are left
+	}{{remove - 1, count, count}, {5 * time.Second, 10, 30}, {5*time.Second + 1, 0, 0}} {
+		m.clock.Step(row.step)
+		if left := len(m.list("/servers")); left < row.least || left > row.most {
+			t.Errorf("%d servers are left, want %d to %d", left, row.least, row.most)
+		}
+	}
+}
+
+func TestLoadBalancer(t *testing.T) {
+	m := openMock(t, iaasmock.WithLoadBalancer(), iaasmock.WithNICDelay(time.Hour), iaasmock.WithListLag(time.Minute))
+	found := m.list("/servers?details=true")[0].(object)
+	name := regexp.MustCompile(`^[a-z]+-[0-9a-f]+-[0-9a-f]{5}$`)
+	if !name.MatchString(found["name"].(string)) || found["machineType"] != "t1.2" || found["availabilityZone"] != "eu01-1" ||
+		found["status"] != "ACTIVE" || len(found["labels"].(object)) > 0 || len(found["nics"].([]any)) != 1 {
+		t.Errorf("it is %v", found)
+	}
+	if used := m.usage(); used["vcpu"] != 2 || used["nics"] != 2 {
+		t.Errorf("the quotas count %v", used)
+	}
+	elsewhere := iaasmock.DefaultCatalogue()
+	elsewhere.Resources = nil
+	defer func() { _ = recover() }()
+	iaasmock.New(iaasmock.WithCatalogue(elsewhere), iaasmock.WithLoadBalancer())
+	t.Error("New took a catalogue without its machine type")
+}
+
+// The bounds are those that clients of STACKIT have measured.
+func TestLive(t *testing.T) {
+	m := openMock(t, iaasmock.WithLive(), iaasmock.WithSeed(3))
+	for range 8 {
+		id := m.create(nil)
+		nics := func() int { return len(m.list("/servers/" + id + "/nics")) }
+		m.clock.Step(100*time.Second - 1)
+		if m.wantStatus(id, "CREATING"); nics() > 0 {
+			t.Error("it has a NIC after 100 s")
+		}
+		m.clock.Step(10 * time.Second)
+		if m.wantStatus(id, "CREATING"); nics() != 1 {
+			t.Error("it has no NIC after 110 s")
+		}
+		m.clock.Step(20*time.Second + 1)
+		m.wantStatus(id, "ACTIVE")
+		m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+		m.clock.Step(10*time.Second - 1)
+		m.wantStatus(id, "DELETING")
+		m.clock.Step(10*time.Second + 1)
+		m.wantStatus(id, "")
+	}
+	left := m.list("/servers")
+	if len(left) != 1 || left[0].(object)["machineType"] != "t1.2" || left[0].(object)["labels"].(object)["stackit_project_id"] == nil {
+		t.Errorf("in the end there are %v, want a load balancer's server", left)
+	}
+	m.clock.Step(time.Minute)
+	for range 200 {
+		m.list("/servers")
+	}
+	m.want(429, "GET", inRegion+"/servers", nil)
 }
 
 // nothing is the ID of nothing.

@@ -111,11 +111,13 @@ var durations = []struct {
 	{"boot", 10 * time.Second, "time from CREATING to ACTIVE", iaasmock.WithBootDuration},
 	{"boot-spread", 0, "random extra boot time, from 0 to this", iaasmock.WithBootSpread},
 	{"delete", 5 * time.Second, "time from DELETING to gone", iaasmock.WithDeleteDuration},
+	{"delete-spread", 0, "random extra time of a deletion, from 0 to this", iaasmock.WithDeleteSpread},
 	{"list-lag", 0, "how long lists of servers lag behind", iaasmock.WithListLag},
 	{
 		"release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone",
 		iaasmock.WithReleaseDuration,
 	},
+	{"nic-delay", 0, "how long a new server has no NIC", iaasmock.WithNICDelay},
 	{"address-delay", 0, "how long the NIC of a new server shows no address", iaasmock.WithAddressDelay},
 	{"token-lifetime", 10 * time.Minute, "how long an access token is valid", iaasmock.WithTokenLifetime},
 }
@@ -127,6 +129,7 @@ var switches = []struct {
 }{
 	{"server-labels", "add STACKIT's own labels to new servers", iaasmock.WithServerLabels},
 	{"replace-labels", "let a server's labels be replaced by those of a PATCH", iaasmock.WithReplacedLabels},
+	{"load-balancer", "add the server of a load balancer to the project", iaasmock.WithLoadBalancer},
 	{"null-lists", `show empty lists as {"items":null}`, iaasmock.WithNullLists},
 	{"no-auth", "accept calls without a token", iaasmock.WithoutAuthentication},
 }
@@ -135,9 +138,8 @@ func parse(args []string) (o options, err error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
 	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
-	times := map[string]*time.Duration{}
 	for _, d := range durations {
-		times[d.name] = flags.Duration(d.name, d.value, d.usage)
+		flags.Duration(d.name, d.value, d.usage)
 	}
 	for _, s := range switches {
 		flags.Bool(s.name, false, s.usage)
@@ -150,6 +152,7 @@ func parse(args []string) (o options, err error) {
 		"form of service account keys: 2026 names accounts.stackit.cloud as token endpoint, 2025 names none")
 	faults := flags.StringArray("fault", nil,
 		`inject a fault: a preset's name, or JSON such as {"preset":"slow","after":"1m"}; may be given several times`)
+	preset := flags.String("preset", "", "live: as slow, as full and as limited as STACKIT; times beside it win")
 	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -157,11 +160,8 @@ func parse(args []string) (o options, err error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	for _, d := range durations {
-		if *times[d.name] < 0 {
-			return o, fmt.Errorf("--%s must not be negative", d.name)
-		}
-		o.cloud = append(o.cloud, d.option(*times[d.name]))
+	if err := o.addTimes(flags, *preset); err != nil {
+		return o, err
 	}
 	for _, s := range switches {
 		if on, _ := flags.GetBool(s.name); on {
@@ -189,6 +189,27 @@ func parse(args []string) (o options, err error) {
 	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
 	o.noAuth, _ = flags.GetBool("no-auth")
 	return o, o.addFaults(*faults)
+}
+
+// addTimes adds what --preset and the flags that are times say. Beside a preset only those count that are given.
+func (o *options) addTimes(flags *pflag.FlagSet, preset string) error {
+	switch preset {
+	case "":
+	case "live":
+		o.cloud = append(o.cloud, iaasmock.WithLive())
+	default:
+		return fmt.Errorf("--preset is %q, must be live; a fault's preset goes to --fault", preset)
+	}
+	for _, d := range durations {
+		value, _ := flags.GetDuration(d.name)
+		if value < 0 {
+			return fmt.Errorf("--%s must not be negative", d.name)
+		}
+		if preset == "" || flags.Changed(d.name) {
+			o.cloud = append(o.cloud, d.option(value))
+		}
+	}
+	return nil
 }
 
 func (o *options) addFaults(texts []string) error {

@@ -102,6 +102,7 @@ func TestClearErrors(t *testing.T) {
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
 		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
+		"unknown preset":     {[]string{"--preset", "slow"}, `--preset is "slow", must be live; a fault's preset goes to --fault`},
 		"form of a key":      {[]string{"--key", "2024"}, `--key is "2024", must be 2026 or 2025`},
 		"argument":           {[]string{"now"}, `unexpected argument "now"`},
 		"fault":              {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
@@ -122,6 +123,7 @@ func TestSwitches(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--null-lists": `{"items":null}`, "--list-replicas=1h,2h": `{"items":[]}`,
 		"--replace-labels": `"labels":{"b":"2"}`, "--server-labels": `"stackit_project_id":`,
+		"--load-balancer": `"machineType":"t1.2"`, "--preset=live": `"machineType":"t1.2"`,
 	} {
 		url, _, _ := start(t, "--no-auth", flag)
 		call := func(method, path, body string) string {
@@ -138,6 +140,22 @@ func TestSwitches(t *testing.T) {
 		if !strings.Contains(seen, want) {
 			t.Errorf("%s: %s", flag, seen)
 		}
+	}
+}
+
+func TestTimesBesideAPresetWin(t *testing.T) {
+	const region = "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion
+	made := func(args ...string) (status string, nics int) {
+		url, intro, _ := start(t, append(args, "--no-auth", "--preset", "live")...)
+		runExamples(t, strings.NewReplacer("<id>", "ID", "-X DELETE", "").Replace(intro))
+		shown := example{method: http.MethodGet, url: url + region + "/nics"}.run(t)
+		return servers(t, url)[1].Status, strings.Count(string(shown), `"device"`)
+	}
+	if status, nics := made("--boot", "0s", "--boot-spread", "0s"); status != iaasmock.StatusActive || nics != 1 {
+		t.Errorf("with a boot of no time: the server is %s, %d NICs are attached; want ACTIVE, 1", status, nics)
+	}
+	if status, nics := made("--nic-delay", "0s"); status != iaasmock.StatusCreating || nics != 2 {
+		t.Errorf("without a delay of NICs: the server is %s, %d NICs are attached; want CREATING, 2", status, nics)
 	}
 }
 

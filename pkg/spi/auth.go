@@ -38,7 +38,7 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 		return response, err
 	}
 	a.tokens.drop(token)
-	if said, _ := Message(peek(response)); said == "" && request.Method == http.MethodPost {
+	if request.Method == http.MethodPost && isForeign(response) {
 		return response, nil
 	}
 	again, _, err := a.send(request, response)

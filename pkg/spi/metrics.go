@@ -57,6 +57,10 @@ var (
 		Help: "HTTP requests against STACKIT's APIs that were sent again, " +
 			"by the status code of the answer before (network_error: none).",
 	}, []string{"method", "operation", "status_code"})
+	gatewayAnswers = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stackit_api_gateway_answers_total",
+		Help: "Answers to calls of the IaaS API that are not in the API's form, whatever their status: pages and texts of a gateway before it.",
+	}, []string{"operation"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
 		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: " +
@@ -97,7 +101,7 @@ const (
 // Only main calls it, as it does with provider.WithMetrics: who imports a package, as the
 // operator's command does, must not get its metrics.
 func RegisterMetrics(registerer prometheus.Registerer) {
-	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, callWaits, tokenFetches)
+	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, gatewayAnswers, callWaits, tokenFetches)
 }
 
 // init lets the metrics whose label values are known begin with 0: Prometheus does not see
@@ -105,6 +109,9 @@ func RegisterMetrics(registerer prometheus.Registerer) {
 func init() {
 	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
 		callWaits.WithLabelValues(string(reason))
+	}
+	for _, operation := range operations {
+		gatewayAnswers.WithLabelValues(operation.name)
 	}
 	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {
 		tokenFetches.WithLabelValues(result)
@@ -170,6 +177,9 @@ func observe(
 	}
 	httpRequests.WithLabelValues(labels...).Inc()
 	httpDuration.WithLabelValues(labels...).Observe(elapsed.Seconds())
+	if err == nil && service != serviceToken && isForeign(response) {
+		gatewayAnswers.WithLabelValues(operation).Inc()
+	}
 	if err != nil {
 		err = withoutAnswer(err)
 	}

@@ -58,6 +58,7 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 		requests = "stackit_api_http_requests_total"
 		failed   = "stackit_api_http_errors_total"
 		retries  = "stackit_api_http_retries_total"
+		gateway  = "stackit_api_gateway_answers_total"
 		waits    = "stackit_api_wait_seconds_total"
 		tokens   = "stackit_token_fetches_total"
 		// The manager's own.
@@ -82,7 +83,7 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 			{requests, append(lists, "200"), 1}, {requests, lists, 1}, {failed, lists, 0},
 			{requests, labels{component, "accounts.stackit.cloud", "GetAccessToken", "POST", "200"}, 1},
 			{mcmRequests, labels{"servers"}, 1}, {mcmFailed, labels{"servers"}, 0}, {mcmRequests, labels{"token"}, 1},
-			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, labels{"granted"}, 1}}},
+			{retries, nil, 0}, {gateway, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, labels{"granted"}, 1}}},
 		"the API is out of order, and says for how long": {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable,
 				Header: http.Header{"Retry-After": {"3"}}},
@@ -95,12 +96,21 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 			fault: fault.Fault{Operation: "ListServers", Count: 2, DropBefore: true}, calls: 1, attempts: 3,
 			want: []series{{retries, labels{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2},
 				{failed, append(lists, "network_error"), 2}, {mcmFailed, labels{"servers"}, 2}}},
+		"a gateway answers": {
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden, Body: "<html>"}, calls: 2, attempts: 2,
+			want: []series{{gateway, labels{"ListServers"}, 1}, {gateway, nil, 1}, {failed, append(lists, "403"), 1}}},
+		"a gateway answers with success": {
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: " <html>"}, calls: 1, attempts: 1,
+			want: []series{{gateway, labels{"ListServers"}, 1}}},
+		"the API refuses": {
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden}, calls: 1, attempts: 1,
+			want: []series{{gateway, nil, 0}}},
 		"the token is refused": {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized}, calls: 1, attempts: 2,
 			want: []series{{retries, labels{"ListServers", "GET", "401"}, 1}, {tokens, labels{"granted"}, 2}}},
 		"the key is refused": {
 			fault: refused, calls: 1,
-			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1}}},
+			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1}, {gateway, nil, 0}}},
 		"the token endpoint is out of order": {
 			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway}, calls: 1,
 			want: []series{{tokens, labels{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},

@@ -4,9 +4,7 @@
 package spi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -244,7 +242,6 @@ func isFailure(method string, response *http.Response, err error) bool {
 	if err != nil {
 		return true
 	}
-	body := peek(response)
 	switch response.StatusCode {
 	case http.StatusConflict:
 		if method == http.MethodPost {
@@ -253,14 +250,10 @@ func isFailure(method string, response *http.Response, err error) bool {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 	default:
-		return response.StatusCode >= http.StatusMultipleChoices || isPage(body)
+		return response.StatusCode >= http.StatusMultipleChoices || isForeign(response)
 	}
-	said, _ := Message(body)
-	return said == ""
+	return isForeign(response)
 }
-
-// isPage reports whether the body of an answer with a status of success is no JSON.
-func isPage(body []byte) bool { return len(bytes.TrimSpace(body)) > 0 && !json.Valid(body) }
 
 // holdUntil begins a pause, unless one that ends later has begun.
 func (k *kind) holdUntil(end time.Time, reason waitReason) {

@@ -82,7 +82,8 @@ func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
 		if status >= page {
 			status, body = status-page, "<html>"
 		}
-		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
+		response := &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}
+		return response, readBody(response, maxAnswer)
 	}
 }
 

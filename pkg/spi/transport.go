@@ -102,8 +102,32 @@ func readBody(response *http.Response, limit int) error {
 	if body.Len() > limit {
 		return fmt.Errorf("the answer is larger than %d bytes", limit)
 	}
-	response.Body = io.NopCloser(&body)
+	response.Body = &wholeBody{Reader: bytes.NewReader(body.Bytes()), body: body.Bytes()}
 	return nil
+}
+
+// wholeBody is the body of an answer that was read.
+type wholeBody struct {
+	*bytes.Reader
+	body []byte
+}
+
+// Close implements io.Closer.
+func (*wholeBody) Close() error { return nil }
+
+// isForeign reports whether an answer is not the API's word: a gateway's page, or an error that says
+// nothing.
+func isForeign(response *http.Response) bool {
+	var body []byte
+	if read, ok := response.Body.(*wholeBody); ok {
+		body = read.body
+	}
+	if response.StatusCode < http.StatusMultipleChoices {
+		body = bytes.TrimSpace(body)
+		return len(body) > 0 && body[0] != '{'
+	}
+	said, _ := Message(body)
+	return said == ""
 }
 
 // rewound returns a copy of the request whose body starts at its beginning.
@@ -139,19 +163,6 @@ type shortened struct {
 func (s *shortened) Error() string { return s.text }
 
 func (s *shortened) Unwrap() error { return s.err }
-
-// peek returns the body of an answer, which bodyReader has put into memory; it can be read again.
-func peek(response *http.Response) []byte {
-	if response.Body == nil {
-		return nil
-	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return body
-}
 
 // refuseRedirects: the API has none, and following one would carry the access
 // token to another host.

@@ -70,7 +70,10 @@ func (o *object) position(path string) report.Position {
 	if o.node == nil {
 		return report.Position{}
 	}
-	at, _ := find(o.node, pathNames(path))
+	at, found := find(o.node, pathNames(path), isSame)
+	if !found { // the finding may be about a key in another case
+		at, _ = find(o.node, pathNames(path), strings.EqualFold)
+	}
 	return report.Position{File: o.file, Line: o.lines + at.Line, Column: at.Column}
 }
 
@@ -79,7 +82,7 @@ func (o *object) has(names ...string) bool {
 	if o.node == nil {
 		return false
 	}
-	_, found := find(o.node, names)
+	_, found := find(o.node, names, isSame)
 	return found
 }
 
@@ -136,7 +139,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 		}
 		return
 	}
-	if items := child(node, "items"); strings.HasSuffix(kind, "List") && items != nil {
+	if items := child(node, "items", isSame); strings.HasSuffix(kind, "List") && items != nil {
 		r.takeItems(target(items), value)
 		return
 	}
@@ -324,10 +327,10 @@ func pathNames(path string) []string {
 }
 
 // find follows names into a node, as far as they are there.
-func find(node *yaml.Node, names []string) (at *yaml.Node, all bool) {
+func find(node *yaml.Node, names []string, isName func(key, name string) bool) (at *yaml.Node, all bool) {
 	at = node
 	for _, name := range names {
-		next := child(target(at), name)
+		next := child(target(at), name, isName)
 		if next == nil {
 			return at, false
 		}
@@ -344,16 +347,18 @@ func target(node *yaml.Node) *yaml.Node {
 	return node
 }
 
+func isSame(key, name string) bool { return key == name }
+
 // child returns the value of a mapping's key, or of a sequence's index; nil if there is none, or it is
 // merged in (<<).
-func child(node *yaml.Node, name string) *yaml.Node {
+func child(node *yaml.Node, name string, isName func(key, name string) bool) *yaml.Node {
 	if node.Kind == yaml.SequenceNode {
 		if index, err := strconv.Atoi(name); err == nil && index >= 0 && index < len(node.Content) {
 			return node.Content[index]
 		}
 	}
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == name {
+		if isName(node.Content[i].Value, name) {
 			return node.Content[i+1]
 		}
 	}

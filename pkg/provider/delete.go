@@ -18,16 +18,16 @@ import (
 // deleteAll deletes every server of the machine: the one that the request names, the one
 // that this process knows, and those that look-ups find, until these prove that there are no
 // others; then what the cloud keeps of a machine that came from OpenStack. Where the cluster
-// is unknown only the server that the request names may be touched.
+// is unknown only the server that the request names may be touched; of a machine that came from OpenStack
+// not even that: its NIC and volume would stay.
 func (c *call) deleteAll(ctx context.Context) error {
 	if err := c.checkNetwork(); err != nil {
 		return err
 	}
+	if c.clusterUnknown && c.fromOpenStack {
+		return c.clusterUnknownError()
+	}
 	if c.clusterUnknown && c.serverID != "" {
-		if c.fromOpenStack {
-			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for",
-				"machine", c.machine, "reason", c.clusterUnknownError().Error())
-		}
 		return c.deleteNamed(ctx)
 	}
 	named := c.serverID // read once, whatever was proved before this call

@@ -489,6 +489,26 @@ func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
 	}
 }
 
+// Nor is anything deleted where the cluster is not known: NIC and volume are told from others' by its label.
+func TestAClassWhoseClusterCannotBeReadLosesNoNIC(t *testing.T) {
+	for name, labels := range map[string]func(spec map[string]any){
+		"of the wrong type": func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: 5} },
+		"in another case":   func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			right := string(r.class.ProviderSpec.Raw)
+			m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
+			r.setSpec(labels)
+			wantReason(t, r.remove(m), provider.ReasonClusterUnknown)
+			r.wantNamed("m1", 1, 1, 1)
+			r.class.ProviderSpec.Raw = []byte(right)
+			r.mustRemove(m)
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
 // The orphan collector names a server with our labels whose Machine still has OpenStack's ProviderID:
 // it compares IDs as texts.
 func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {

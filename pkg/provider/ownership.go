@@ -281,5 +281,5 @@ func rank(server *Server) int {
 func (i identity) clusterUnknownError() error {
 	return newError(ReasonClusterUnknown,
 		"the cluster label in the providerSpec of MachineClass %s cannot be used, "+
-			"so that the cluster's servers cannot be told from others: correct providerSpec.labels", i.class)
+			"so that the cluster's servers cannot be told from others: correct providerSpec.labels, and write the key so", i.class)
 }

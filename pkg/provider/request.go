@@ -285,8 +285,10 @@ func unlistable(class *v1alpha1.MachineClass) error {
 		return nil // newCall says so
 	}
 	errs := checkProvider(class)
-	if !apis.IsReadable(class.ProviderSpec.Raw, "region", new(string)) {
-		errs = append(errs, field.TypeInvalid(apis.SpecPath.Child("region"), field.OmitValueType{}, "cannot be read"))
+	if _, _, decoding := apis.DecodeProviderSpec(class.ProviderSpec.Raw); len(errs) == 0 {
+		if unreadable := checkRegion(class.ProviderSpec.Raw, decoding); unreadable != nil {
+			errs = append(errs, unreadable)
+		}
 	}
 	if len(errs) == 0 {
 		return nil
@@ -294,20 +296,31 @@ func unlistable(class *v1alpha1.MachineClass) error {
 	return invalidError(errs)
 }
 
+// checkRegion returns an error if the spec's region cannot be read; decoding are those of decoding the
+// spec.
+func checkRegion(raw []byte, decoding field.ErrorList) *field.Error {
+	region := apis.SpecPath.Child("region")
+	if apis.IsReadable(raw, "region", new(string)) {
+		return nil
+	}
+	for _, err := range decoding {
+		if err.Field == region.String() {
+			return err
+		}
+	}
+	return field.TypeInvalid(region, field.OmitValueType{}, "must be a string")
+}
+
 // decodeSpec says whether the spec's labels could be read.
 func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	var decoding field.ErrorList
 	in.Spec, in.Unknown, decoding = apis.DecodeProviderSpec(raw)
 	region := apis.SpecPath.Child("region")
-	told := slices.IndexFunc(decoding, func(err *field.Error) bool { return err.Field == region.String() })
-	switch { // in the Secret's region the server would be missing
-	case in.Spec == nil:
+	if in.Spec == nil {
 		in.Spec = &apis.ProviderSpec{}
-	case told >= 0:
-		in.needed = append(in.needed, decoding[told])
-		decoding = slices.Delete(decoding, told, told+1)
-	case !apis.IsReadable(raw, "region", new(string)):
-		in.needed = append(in.needed, field.TypeInvalid(region, field.OmitValueType{}, "must be a string"))
+	} else if unreadable := checkRegion(raw, decoding); unreadable != nil { // in the Secret's region the server would be missing
+		in.needed = append(in.needed, unreadable)
+		decoding = slices.DeleteFunc(decoding, func(err *field.Error) bool { return err.Field == region.String() })
 	}
 	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
 	apis.SetDefaults(in.Spec, in.Secret)

@@ -265,7 +265,7 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 }
 
 // To drop such a key would make a server without its key pair, its labels or its cluster. A server that is there, perhaps
-// made by STACKIT's own driver, can still be read, listed and deleted.
+// made by STACKIT's own driver, can still be read, listed and deleted, by region and labels in the right case.
 func TestKeysInAnotherCase(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(spec map[string]any)
@@ -277,7 +277,9 @@ func TestKeysInAnotherCase(t *testing.T) {
 		"networkID":          {func(spec map[string]any) { spec["networking"] = map[string]any{"networkID": "n"} }, "providerSpec.networking.networkId", 1},
 		"bootVolume.Size":    {func(spec map[string]any) { spec["bootVolume"] = map[string]any{"Size": 20} }, "providerSpec.bootVolume.size", 1},
 		"Labels, and no own": {func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") }, "providerSpec.labels", 0},
-		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 0},
+		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 1},
+		"Region beside":      {func(spec map[string]any) { spec["Region"], spec["region"] = "eu02", "eu01" }, "providerSpec.region", 1},
+		"Region without":     {func(spec map[string]any) { spec["Region"] = nil; delete(spec, "region") }, "providerSpec.region", 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -310,7 +312,7 @@ func TestNoServerIsListed(t *testing.T) {
 		"of one with its Secret": func(r *rig, spec map[string]any) {
 			r.class.Provider, r.secret.Data, spec["region"] = "openstack", map[string][]byte{"userData": nil, "username": nil}, "RegionOne"
 		},
-		"of a cluster in another case":            func(_ *rig, spec map[string]any) { spec["Labels"] = map[string]any{} },
+		"of a cluster in another case":            func(_ *rig, spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") },
 		"in the Secret's region for another case": func(_ *rig, spec map[string]any) { spec["Region"] = "eu02" },
 		"in the Secret's region for a number":     func(_ *rig, spec map[string]any) { spec["region"] = 7 },
 	} {

@@ -43,8 +43,8 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 	wrong = append(wrong, otherCase...)
 	unknown = slices.DeleteFunc(unknown, func(err error) bool {
 		var at kjson.FieldError
-		return errors.As(err, &at) && slices.ContainsFunc(otherCase, func(told *field.Error) bool {
-			return strings.EqualFold(SpecPath.Child(at.FieldPath()).String(), told.Field)
+		return errors.As(err, &at) && slices.ContainsFunc(otherCase, func(reported *field.Error) bool {
+			return strings.EqualFold(SpecPath.Child(at.FieldPath()).String(), reported.Field)
 		})
 	})
 	if len(raw) > maxSpec {
@@ -103,18 +103,19 @@ func keyInOtherCase(keys []string, name string) int {
 	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
 }
 
-// IsReadable reports whether one field of a ProviderSpec has its key in no other case and no part of a
-// wrong type, decoded into what into points to.
+// IsReadable reports whether one field of a ProviderSpec has no part of a wrong type, decoded into what
+// into points to, and does not stand under a key in another case alone.
 func IsReadable(raw []byte, name string, into any) bool {
 	var fields map[string]json.RawMessage
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil || fields == nil {
 		return false
 	}
-	if keyInOtherCase(slices.Collect(maps.Keys(fields)), name) >= 0 {
-		return false
+	if value, ok := fields[name]; ok {
+		return kjson.UnmarshalCaseSensitivePreserveInts(value, into) == nil
 	}
-	value, ok := fields[name]
-	return !ok || kjson.UnmarshalCaseSensitivePreserveInts(value, into) == nil
+	keys := slices.Collect(maps.Keys(fields))
+	other := keyInOtherCase(keys, name)
+	return other < 0 || string(fields[keys[other]]) == "null"
 }
 
 // problem says in the operator's words why a value does not decode: what was found, and ", must be"

@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // inject adds a preset with changes, over HTTP.
@@ -138,6 +142,22 @@ func TestRateLimitOfASource(t *testing.T) {
 	m.clock.Step(time.Second)
 	if got := refused(); got != 20 {
 		t.Errorf("of 30 calls a second later %d are refused, want 20", got)
+	}
+}
+
+func TestEachSourceHasALimitOfItsOwn(t *testing.T) {
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	cloud.Inject(fault.SourceLimit(1, 1))
+	for source, want := range map[string][]int{"192.0.2.1": {200, 429, 429}, "2001:db8::1": {200, 429}} {
+		for port, code := range want {
+			request := httptest.NewRequest(http.MethodGet, inRegion+"/servers", http.NoBody)
+			request.RemoteAddr = net.JoinHostPort(source, strconv.Itoa(1000+port))
+			answer := httptest.NewRecorder()
+			cloud.ServeHTTP(answer, request)
+			if answer.Code != code {
+				t.Errorf("call %d of %s: %d, want %d", port, source, answer.Code, code)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ package fault
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -42,8 +43,8 @@ func (a *Active) Remaining() int { return max(a.Count-a.Hits, 0) }
 type entry struct {
 	Active
 	onlyDelays bool
-	// through is the limit of the calls that Rate lets through; nil without one.
-	through *rate.Limiter
+	// through are the limits of the calls that Rate lets through, by source address.
+	through map[string]*rate.Limiter
 	// rng is the entry's own, so that the choice of calls does not depend on other faults
 	// and calls.
 	rng *rand.Rand
@@ -56,10 +57,7 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 	b.added++
 	added := &entry{
 		Active:     Active{ID: fmt.Sprintf("f%d", b.added), Fault: f, StartsAt: now.Add(f.After)},
-		onlyDelays: !f.hasEffect(), rng: stream(fmt.Sprintf("fault %d", b.added)),
-	}
-	if f.Rate > 0 {
-		added.through = rate.NewLimiter(rate.Limit(f.Rate), max(f.Burst, 1))
+		onlyDelays: !f.hasEffect(), rng: stream(fmt.Sprintf("fault %d", b.added)), through: map[string]*rate.Limiter{},
 	}
 	if f.Duration > 0 {
 		added.EndsAt = added.StartsAt.Add(f.Duration)
@@ -135,7 +133,7 @@ func (e *entry) hit(call *Call) bool {
 	if call.Now.Before(e.StartsAt) || e.over(call.Now) || !e.fits(call) {
 		return false
 	}
-	if e.through != nil && e.through.AllowN(call.Now, 1) {
+	if e.Rate > 0 && e.limitOf(call.Request).AllowN(call.Now, 1) {
 		return false
 	}
 	if p := e.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
@@ -143,6 +141,20 @@ func (e *entry) hit(call *Call) bool {
 	}
 	e.Hits++
 	return true
+}
+
+// limitOf returns the limit of the address that a request comes from.
+func (e *entry) limitOf(request *http.Request) *rate.Limiter {
+	source, _, err := net.SplitHostPort(request.RemoteAddr)
+	if err != nil {
+		source = request.RemoteAddr // in memory there is no port
+	}
+	limit, known := e.through[source]
+	if !known {
+		limit = rate.NewLimiter(rate.Limit(e.Rate), max(e.Burst, 1))
+		e.through[source] = limit
+	}
+	return limit
 }
 
 // fits reports whether the fault selects this call.

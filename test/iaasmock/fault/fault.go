@@ -43,7 +43,8 @@ type Fault struct {
 	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
 	Probability float64
-	// Rate is how many of the selected calls a second are let through; the others are hit.
+	// Rate is how many of the selected calls of one source address a second are let through; the others
+	// are hit.
 	// With a Status of 429 it is an API that takes only so many. 0 lets none through.
 	Rate float64
 	// Burst is how many calls Rate lets through at once after a quiet time; 0 means 1.

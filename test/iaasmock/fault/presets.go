@@ -90,7 +90,7 @@ func answerPresets() []Preset {
 		{"rate-limited", "Calls answer 429.", limited},
 		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", later},
 		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.", creations},
-		{"rate-limited-source", "Of all calls 10 a second pass, 20 at once; the others answer 429.", SourceLimit(10, 20)},
+		{"rate-limited-source", "Of the calls of one source address 10 a second pass, 20 at once; the others answer 429.", SourceLimit(10, 20)},
 		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
 		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
@@ -104,7 +104,7 @@ func answerPresets() []Preset {
 
 // SourceLimit lets so many calls a second through, burst of them at once. STACKIT limits all calls of a
 // source address together, without a Retry-After: stackit-s3-provisioner has the answer from the
-// object-storage API (2026-09-02). The mock takes all its clients for one source.
+// object-storage API (2026-09-02). Clients behind one address share it.
 func SourceLimit(rate float64, burst int) Fault {
 	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
 		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`}

@@ -147,7 +147,10 @@ func checkObject(raw []byte) (twice []error, err error) {
 		if errors.As(err, &wrongType) {
 			return nil, fmt.Errorf("is a JSON %s, must be a JSON object", wrongType.Value)
 		}
-		return nil, fmt.Errorf("is not valid JSON: %w", err)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) { // its text looks like wrong credentials to Gardener
+			return nil, fmt.Errorf("is not valid JSON at byte %d", syntax.Offset)
+		}
+		return nil, errors.New("is not valid JSON")
 	}
 	if fields == nil {
 		return nil, errors.New("is null, must be a JSON object")

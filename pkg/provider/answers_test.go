@@ -39,8 +39,8 @@ func comesBackSoon(t *testing.T, err error) {
 	}
 }
 
-// One page, whatever its status and whatever it is an answer to, says nothing of the class, the key or the
-// server. Also if the gateway had passed the call on.
+// One page, whatever its status and the call that it answers, decides nothing about the class, the key or the
+// server, even if the gateway had passed the call on.
 func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 	creating := []string{"CreateServer", "ListServers", "GetServer", "UpdateNic", "ListNics", "ListServerNICs"}
 	deleting := []string{"DeleteServer", "ListServers", "GetServer"}
@@ -79,7 +79,7 @@ func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 	}
 }
 
-// For as long as a gateway answers for all, the text says who did, and what.
+// While a gateway answers all calls, the text says so, and with which status.
 func TestAGatewayThatAnswersForMinutes(t *testing.T) {
 	for body, code := range map[string]int{
 		gatewaysPage: http.StatusForbidden, jwks: http.StatusUnauthorized, "<html>maintenance</html>": http.StatusOK, "": http.StatusNotFound,
@@ -129,8 +129,28 @@ func TestAForeign404ProvesNoServerGone(t *testing.T) {
 	}
 }
 
+// A DELETE is accepted with no body. Whatever else has a status of success is a gateway's: the server is asked to go
+// again.
+func TestOnlyAnEmptyAnswerAcceptsADELETE(t *testing.T) {
+	for body, deletes := range map[string]int{
+		" ": 1, "{}": 1, "[]": 2, "null": 1, `"OK"`: 2, "123": 2, `{"message":"maintenance"}`: 2, `{"error":"Forbidden"}`: 2, gatewaysPage: 2,
+	} {
+		bubble(t, body, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			m = withID(m, r.mustCreate(m).ProviderID)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusOK, Body: body, Count: 1, Executed: deletes == 1})
+			if err := insist(func() error { return r.remove(m) }); err != nil {
+				t.Error(err)
+			}
+			r.wantNothingLeft()
+			r.wantCalls("DeleteServer", deletes)
+		})
+	}
+}
+
 // A project or region that does not exist stays so, and needs somebody to correct it: it is told once it has
-// lasted for 30 s. A moment of it is nobody's problem.
+// lasted for 30 s. Shorter outages end no call.
 func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 	missing := func(message string) iaasmock.Fault {
 		return iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"` + message + `"}`}
@@ -168,6 +188,26 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			r.wantOnly(server)
 		})
 	}
+	bubble(t, "a 404 of the gateway", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Duration: 2 * time.Minute,
+			Body: `{"status":404,"error":"Not Found","message":"No message available","path":"/v2"}`})
+		wantReason(t, r.createErr(machine("m1")), provider.ReasonAPIFailed)
+	})
+	bubble(t, "of lists alone", func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		m = withID(m, r.mustCreate(m).ProviderID)
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusNotFound, Duration: time.Minute,
+			Body: `{"code":404,"msg":"label not found"}`})
+		r.mustRemove(m)
+	})
+	bubble(t, "status without a ProviderID", func(t *testing.T) {
+		r := newRig(t)
+		r.mustCreate(machine("m1"))
+		r.cloud.Inject(missing("project not found"))
+		wantReason(t, r.statusErr(machine("m1")), provider.ReasonAPIFailed)
+	})
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
 		"create": func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) }, "status": (*rig).statusErr, "delete": (*rig).remove,
 	} {
@@ -216,8 +256,7 @@ func TestAConflictPassesUnlessTheClassNamesWhatIsInUse(t *testing.T) {
 	})
 }
 
-// Nobody has a list of what the cloud says when a zone is full: a second server of the class that fails in a
-// row lets the autoscaler try another pool, for this Machine only.
+// A second server of the class that fails in a row lets the autoscaler try another pool, for this Machine only.
 func TestServersThatFailInARow(t *testing.T) {
 	broken := iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "Unexpected vif_type=binding_failed"}
 	failing := func(t *testing.T, r *rig, name string, want provider.Reason) {
@@ -242,6 +281,23 @@ func TestServersThatFailInARow(t *testing.T) {
 		for _, err := range together(machines(5), r.createErr) {
 			wantReason(t, err, provider.ReasonServerFailed)
 		}
+	})
+	bubble(t, "POSTed before, answered after", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(broken)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", AnswerDelay: 25 * time.Second})
+		done := r.startCreate(machine("m1"))
+		<-time.After(2 * time.Second)
+		failing(t, r, "m2", provider.ReasonServerFailed)
+		wantReason(t, <-done, provider.ReasonServerFailed)
+	})
+	bubble(t, "by a limit of one server", func(t *testing.T) {
+		r := newRig(t)
+		broken := broken
+		broken.ErrorMessage = "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded."
+		r.cloud.Inject(broken)
+		failing(t, r, "m1", provider.ReasonRequestRefused)
+		failing(t, r, "m2", provider.ReasonRequestRefused)
 	})
 	bubble(t, "of another class", func(t *testing.T) {
 		r := newRig(t)

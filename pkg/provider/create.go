@@ -311,8 +311,8 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 		return fault
 	}
 	c.noteExhausted(fault)
-	if c.failsLikeOthers(p.id) && !isExhausted(fault) {
-		fault = newError(ReasonServersFail, "no server of the class runs, this is not the first that fails: %v", fault)
+	if _, text := Classify(fault); c.failsLikeOthers(p.id) && ReasonIn(text) == ReasonServerFailed {
+		fault = newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
 	}
 	c.ledger.Failed(c.key, p.id, fault)
 	c.discard(ctx, p)
@@ -320,7 +320,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 }
 
 // failsLikeOthers notes that a server of the class ended in ERROR. It reports whether another one had when
-// this one's POST was sent, and none has run since: nobody has a list of all that the cloud says when a
+// this one's POST was sent, and none has become ACTIVE since: STACKIT publishes no list of what it says when a
 // zone is full.
 func (c *creation) failsLikeOthers(serverID string) bool {
 	class := c.specKey()

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -276,72 +277,96 @@ func faultyError(server *Server, userData string) error {
 		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(userData))}
 }
 
-// What the services behind the API say. They have no list: these are the words of Nova, Neutron, Cinder and
-// placement, of STACKIT's pages, and of other clouds for the same.
+// What the services behind the API say. STACKIT publishes no list: these are the words of Nova, Neutron,
+// Cinder and placement, of STACKIT's pages, and of other clouds for the same. For all other words there is
+// ReasonServersFail.
 var (
 	// quotaExceeded also has "No more IP addresses available on network …" (Neutron), "Maximum number of
 	// ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded".
-	quotaExceeded = words(`quota.*(exceed|reached|\bmet\b|used up|exhausted|insufficient|too (low|small))`,
-		`(exceed|insufficient|not enough|out of|over|reached|no more|beyond).*quota`, `quota_exceeded|limitexceeded`,
-		`no (more|free|available) (ip|ipv4|ip address|address)`, `ipaddressgenerationfailure`,
-		`(ip|address)\w* (pool )?(is |are )?exhausted`, `maximum number of (ports|volumes|snapshots|instances|servers|floating ips)\b.*(exceed|reached)`,
-		`too many (servers|instances|machines|volumes|ports|vcpus|cores)\b`)
-	// limitReached is a quota only where it is one of countedResource, and not of what a request may have.
-	limitReached    = words(`\blimits?\b.{0,60}\b(reached|exceeded|exhausted|hit)\b`, `\b(reached|exceed(s|ed|ing)?|hit|over|above)\b.{0,60}\blimits?\b`)
-	countedResource = words(`\b(project|account|organi[sz]ation|tenant|v?cpus?|cores?|ram|memory|servers?|instances?|machines?|` +
-		`volumes?|gigabytes?|storage|disks?|networks?|nics?|ports?|addresses|ips?|gpus?)\b`)
-	ofRequest = words(`\b(sizes?|lengths?|time|timeouts?|retr(y|ies)|attempts?|body|payload|depth|labels?|names?|user ?data)\b`)
+	quotaExceeded = words(`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted)\b`, `quota_?exceeded|exceedsavailablequota`,
+		`\b(exceed(ed|s|ing)?|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
+		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|keypair|floatingip|port|network|project|resource)s?_?limit_?exceeded`,
+		`no (more|free) (fixed |floating )?ip`, `no available (fixed |floating )?ip addresses`, `no (fixed |floating )?ip addresses (are )?available`,
+		`ipaddressgenerationfailure`, `\b(ip|address)\w* pool( \S+)? (is |are )?exhausted`,
+		`maximum number of `+counted+`\b.{0,40}\b(exceeded|reached)`, `too many (servers|instances|machines) in (the|this|your) (project|account)`,
+		`\b(`+counted+`|project|account|organi[sz]ation)('s)? limit\b.{0,30}\b(reached|exceeded|exhausted|hit)\b`,
+		`\blimit (of|for|on) (the |this |your )?(`+counted+`|project|account)\b.{0,20}\b(reached|exceeded|exhausted|hit)\b`,
+		`\b(reached|exceeded|exceeds|hit) (the |its |this |your )?(\S+ )?limit (of|for|on) `+counted+`\b`, `than your current (\S+ )?limit`)
 	// limitOfServer is a limit of one server: another pool or a larger quota would not help.
 	limitOfServer = words(`disk devices.*exceed|exceed.*disk devices`, `metadata.*exceed|exceed.*metadata`,
-		`address pairs?.*exceed|exceed.*address pairs?`, `(limit|exceed|maximum|too many).*\bper (server|instance|machine|vm|nic|port|volume)\b`,
-		`\bper (server|instance|machine|vm|nic|port|volume)\b.*(limit|exceed|maximum)`, `injected files?.*exceed|exceed.*injected files?`)
-	quotaOfCalls = words(`\brate\b|rate ?limit|requests|request ?limit|throttl|\bcalls\b`)
+		`address pairs?.*exceed|exceed.*address pairs?`, `\b(injected|onset) ?files?.*exceed|exceed.*\binjected files?`,
+		`(attachment|networkinterface|onsetfile)s?limitexceeded`,
+		`\b(limit|exceed\w*|maximum|too many)\b.{0,60}`+ofOne, ofOne+`.{0,60}\b(limit|exceed\w*|reached)\b`)
+	// quotaOfCalls is a limit of calls, or a quota that could not be asked for.
+	quotaOfCalls = words(`\brate\b.{0,20}(limit|quota|exceed)`, `rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
+		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts`)
 	// noHost has the scheduler and conductor ("No valid host was found", "Exhausted all hosts available for
 	// retrying build failures", "Exceeded max scheduling attempts 3"), placement and the claims of a host
-	// ("Insufficient compute resources: …", "Claim pci failed"). Apache's page for any 503 speaks of
-	// "capacity problems", which says nothing of hosts.
-	noHost = words(`no ?(valid|available|suitable|free|matching|eligible) ?(compute )?(hosts?|hypervisors?)\b`,
-		`no (compute )?(hosts?|hypervisors?) (is |are |was |were |has |have |with )?(available|free|left|found|room|enough|capacity)`,
-		`(not|n't) (have )?enough (free |available |compute |physical )*(hosts?|hypervisors?|capacity|resources|memory|ram|v?cpus?|cores|gpus?)\b`,
-		`insufficient[ _]?(\w+ ){0,3}?(\w*capacity|resources|hosts?|hypervisors?|memory|ram|v?cpus?|cores|gpus?)\b`,
-		`sufficient (\S+ ){0,2}(capacity|resources)`, `exhausted all (\w+ )?hosts`, `\bhosts (are |were )?exhausted`, `scheduling attempts`,
-		`affinity\b.{0,40}\bpolicy was violated|violat\w+.{0,40}affinity|affinity.{0,60}(cannot|could not) be (met|satisfied|fulfilled)`,
-		`out of (stock|capacity|hosts)|sold out|stock-?out`, `(no|lack of|lacks|without|short of|shortage of|limited)( \w+){0,2} capacity`,
-		`(exceed\w*|over) (the |available |total |host )*capacity|capacity( \w+){0,2} (exceeded|exhausted|reached|(is |was )?(un|not )available|full)`,
-		`resource_?(pool_?)?(unavailable|exhausted)|resources (are |is )?(currently |temporarily )*(unavailable|not available|exhausted)`,
-		`error during placement|no allocation candidates|(unable|failed|could not|cannot|can't)( to)?( be)? (schedule|scheduled|place|placed)\b`,
-		`claim( \w+)? failed|failed to claim (resources|pci)|pci ?device ?request.{0,80}failed|cannot fit the given host`,
-		`(unable|failed) to (create )?(allocate|allocation)( for| of)?\W*(\w+ )?(hosts?|resources|vcpus?|memory\w*|inventory|instances?|servers?|pci\w*)\b`,
-		`cannot allocate memory`, `not available in the current hardware cluster`,
-		`\b(sku|machine type|flavou?r|instance type|server type)\b.{0,60}\b(not |un)(currently )?available\b|skunotavailable`)
+	// ("Insufficient compute resources: …", "Claim pci failed").
+	noHost = words(`no ?(valid|available|suitable|compatible|matching|eligible|free) ?(compute )?(hosts?|hypervisors?|backend)\b`,
+		`no (compute )?(hosts?|hypervisors?) (is |are |was |were )?(available|free|left|found|compatible)`,
+		`(unable|failed) to find a (suitable|valid) host`,
+		`not enough (\w+ )?hosts`, `exhausted all (\w+ )?hosts`, `scheduling attempts`, `error during placement|no allocation candidates`,
+		`insufficient (compute|host|physical) resources|insufficient\w*capacity|(not|n't) have sufficient (\S+ )?capacity`,
+		`\b(no|not enough|insufficient|lack of|out[ _-]of|short of|shortage of|without|lacks)[ _-](\S+ ){0,3}?capacity\b`,
+		`\bcapacity (\S+ ){0,4}?(exceeded|exhausted|reached|insufficient|unavailable|not available)\b|\bat (full )?capacity\b`,
+		`exceed\w* (the |available |total |host |zone )*capacity`, `out[ _-]of[ _-](stock|hosts)|sold[ _-]?out|stock-?out`,
+		`(not|n't) (have )?enough (free |available |compute |host )*(resources|memory|ram|v?cpus?|cores|gpus?)\b`,
+		`resource_pool_exhausted|\bresource_unavailable\b|compute resources (are )?(currently |temporarily )?(unavailable|exhausted)`,
+		`affinity\b.{0,40}\bpolicy was violated|affinity.{0,40}(cannot|could not) be (met|satisfied|fulfilled)`,
+		`\bclaim (pci )?failed|pci ?device ?request.{0,60}failed|cannot fit the given host|no available v?gpu`,
+		`unable to (allocate inventory|create allocation)|(unable|failed) to place (the |an? )?(server|instance|vm|machine)\b`,
+		`not available in the current hardware cluster|skunotavailable`,
+		`\b(sku|machine type|flavou?r|instance type|server type)( \S+)? (is |was )?(currently |temporarily )?(not |un)(currently )?available\b`)
+	// notHosts are words beside which those of noHost are about something else. Apache's pages speak of
+	// "capacity problems" (503) and of a "capacity limit" (413).
+	notHosts = words(`permission|privilege|queue|unlimited|capacity limit`)
 	// noMachineType matches the API's "machine type is not valid", with or without a name.
 	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
-	// aboutPlace recognises a 404 about the project or region instead of what the call names. A server may
-	// be "not found in project …".
-	aboutPlace = regexp.MustCompile(`(?i)^\s*(the |requested )*(project|region)\b|\b(project|region) (was |could |does )?not (be )?(found|exist)|` +
-		`\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`)
+	// aboutPlace recognises a 404 about the project or region instead of what the call names: a server may
+	// be "not found in project …", a "project network" missing.
+	aboutPlace = words(`^\s*((the|requested) )*(project|region)( \S*\d\S*)? ((is|was|could|does) )?(not |un)(be )?(found|exist|known)`,
+		`\b(project|region) ((was|could|does) )?not (be )?(found|exist)|\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`)
+)
+
+const (
+	// counted are resources of a project that have a quota.
+	counted = `(v?cpus?|cores?|ram|gpus?|instances?|servers?|machines?|volumes?|snapshots?|gigabytes?|storage|` +
+		`floating ips?|networks?|ports?|nics?|addresses)`
+	// ofOne are words for one server, NIC or volume.
+	ofOne = `\b(per[ -](server|instance|machine|vm|nic|port|volume)|(to|on|for) (one|this|a single) (server|instance|vm)|` +
+		`attached to (the |a )?server|for the network interface)\b`
+	// maxDecisive is how much of a message decides, in bytes: regular expressions take a second for a
+	// megabyte. Of an answer in another form it is maxForeign.
+	maxDecisive, maxForeign = 16 << 10, 4 << 10
 )
 
 func words(patterns ...string) *regexp.Regexp {
 	return regexp.MustCompile("(?is)" + strings.Join(patterns, "|"))
 }
 
+// isLimitOfServer reports whether a limit of one server is reached, which another pool would not help.
+func isLimitOfServer(message string) bool {
+	return limitOfServer.MatchString(message) && !noHost.MatchString(message)
+}
+
 // isNoHost reports whether the API says that no host has room.
 func isNoHost(message string) bool {
-	return noHost.MatchString(message) && !quotaExceeded.MatchString(message)
+	return noHost.MatchString(message) && !notHosts.MatchString(message) && !quotaExceeded.MatchString(message)
 }
 
 // isQuota reports whether the API says that a quota of the project is used up.
 func isQuota(message string) bool {
-	isLimit := limitReached.MatchString(message) && countedResource.MatchString(message) && !ofRequest.MatchString(message)
-	return (quotaExceeded.MatchString(message) || isLimit) && !quotaOfCalls.MatchString(message)
+	return quotaExceeded.MatchString(message) && !quotaOfCalls.MatchString(message)
 }
 
-// passedOn is what counts of an answer that is not in the API's form: what the services behind the
-// API say of quota and hosts passes its gateway as it is. The body itself is never shown.
-func passedOn(body []byte) string {
-	switch message := string(body); {
-	case limitOfServer.MatchString(message):
+// foreignCause is what counts of an answer that is not in the API's form: what the services behind the
+// API say of quota and hosts, its gateway passes on as it is. The body itself is never shown. A page with
+// scripts is nobody's answer to a request for a server.
+func foreignCause(body []byte) string {
+	message := string(body[:min(len(body), maxForeign)])
+	switch {
+	case bytes.Contains(body, []byte("<script")), bytes.Contains(body, []byte("<style")), isLimitOfServer(message):
 		return ""
 	case isNoHost(message):
 		return "not enough hosts"
@@ -379,7 +404,11 @@ func (f *failure) during(calls ...apiCall) bool {
 // ofServer reports whether the API, or what passes its gateway, says so of a server that it cannot make
 // or run.
 func (f *failure) ofServer(says func(message string) bool) bool {
-	return f.during(callCreateServer, callRunServer) && says(cmp.Or(f.api.Message, f.api.passedOn))
+	if !f.during(callCreateServer, callRunServer) {
+		return false
+	}
+	message := cmp.Or(f.api.Message, f.api.foreignCause)
+	return says(message[:min(len(message), maxDecisive)])
 }
 
 func (f *failure) clientError() bool {
@@ -392,7 +421,7 @@ func (f *failure) clientError() bool {
 var rules = []rule{
 	{ReasonRequestRefused, "a server can have no more of something that the providerSpec names, check the providerSpec",
 		func(f *failure) bool {
-			return f.ofServer(limitOfServer.MatchString) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
+			return f.ofServer(isLimitOfServer) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
 		}},
 	{ReasonNoCapacity, "the machine type is out of stock, no host of the zone has room for it",
 		func(f *failure) bool { return f.ofServer(isNoHost) }},
@@ -427,7 +456,7 @@ var rules = []rule{
 	{ReasonResourceMissing,
 		"something that the providerSpec or Secret names was not found (image, network, key pair, ...)",
 		func(f *failure) bool {
-			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && !IsPlaceMissing(f.err)
+			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && f.api.isOfIaaS && !IsPlaceMissing(f.err)
 		}},
 	{ReasonNoServer, "",
 		func(f *failure) bool { return isServerNotFound(f.err) }},
@@ -485,11 +514,11 @@ func (e *APIError) isMissing() bool {
 	return e.Status() == http.StatusNotFound || e.Status() == http.StatusGone
 }
 
-// IsPlaceMissing reports whether the API answered that the project or region does not exist. A list of
+// IsPlaceMissing reports whether the IaaS API answered that the project or region does not exist. A list of
 // a project's servers can miss nothing else.
 func IsPlaceMissing(err error) bool {
 	var api *APIError
-	return errors.As(err, &api) && api.isMissing() && (api.Call == callListServers || aboutPlace.MatchString(api.Message))
+	return errors.As(err, &api) && api.isMissing() && api.isOfIaaS && (api.Call == callListServers || aboutPlace.MatchString(api.Message))
 }
 
 // statusOf returns the status with which the API itself answered a failed call; 0 if it did not.

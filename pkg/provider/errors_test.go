@@ -33,7 +33,7 @@ func TestClassify(t *testing.T) {
 		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, ""), isOfIaaS: true}
 	}
 	page := func(call apiCall, status int, body string) error {
-		return &APIError{Call: call, StatusCode: status, passedOn: passedOn([]byte(body))}
+		return &APIError{Call: call, StatusCode: status, foreignCause: foreignCause([]byte(body))}
 	}
 	otherForm := func(call apiCall, status int, message string) error {
 		return &APIError{Call: call, StatusCode: status, Message: message, shown: message}
@@ -107,7 +107,13 @@ func TestClassify(t *testing.T) {
 		{ReasonAPIFailed, page(callCreateServer, 409, "<html>"), codes.Unavailable, "status 409, not the API's answer"},
 		{ReasonAPIFailed, page(callCreateServer, 200, "<html>"), codes.Unavailable, "status 200, not the API's answer"},
 		{ReasonTooManyRequests, page(callListServers, 429, "<html>"), codes.Unavailable, "Too many requests"},
-		// Apache's page for any 503.
+		// Pages of maintenance, of Apache for any 503 and 413, and of a gateway that cannot check a token.
+		{ReasonAPIFailed, page(callCreateServer, 403, `<script>e.name==="QuotaExceededError"</script>`), codes.Unavailable, "not the API's answer"},
+		{ReasonAPIFailed, page(callCreateServer, 503, "<style>.a{overflow:hidden}</style> out of capacity"), codes.Unavailable, "not the API's answer"},
+		{ReasonAPIFailed, page(callCreateServer, 413, "the amount of data provided in\nthe request exceeds the capacity limit."), codes.Unavailable, "413"},
+		{ReasonAPIFailed, page(callCreateServer, 401, "Jwt claim validation failed"), codes.Unavailable, "status 401"},
+		{ReasonAPIFailed, page(callCreateServer, 500, "GC overhead limit exceeded"), codes.Unavailable, "status 500"},
+		{ReasonAPIFailed, page(callCreateServer, 503, "queue limit reached on server"), codes.Unavailable, "status 503"},
 		{ReasonAPIFailed, page(callCreateServer, 503, "unable to service your request due to maintenance downtime or capacity problems"),
 			codes.Unavailable, "status 503, not the API's answer"},
 		{ReasonAPIFailed, api(callGetServer, 404, "project not found"), codes.Unavailable, "project not found"},
@@ -264,7 +270,7 @@ func TestTheDriversOwnWordsAreSortedAsNothing(t *testing.T) {
 				case *ast.ValueSpec: // the tables
 					return !slices.ContainsFunc(node.Names, func(name *ast.Ident) bool { return name.Name == "sortedWords" || name.Name == "rules" })
 				case *ast.FuncDecl:
-					return node.Name.Name != "passedOn" // its words decide, and show, a row of the table
+					return node.Name.Name != "foreignCause" // its words decide, and show, a row of the table
 				case *ast.CallExpr:
 					name, _ := node.Fun.(*ast.Ident)
 					selected, _ := node.Fun.(*ast.SelectorExpr)
@@ -338,7 +344,7 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 			"NoValidHost: No valid host was found",
 			"Exhausted all hosts available for retrying build failures for instance 7.",
 			"Exceeded max scheduling attempts 3 for instance 7. Last exception: x",
-			"Exceeded maximum number of retries. Exceeded max scheduling attempts 3",
+			"Exceeded maximum number of retries. Exceeded max scheduling attempts 3", "Exceeded max scheduling attempts 3 for this instance",
 			"Insufficient compute resources: Requested instance NUMA topology cannot fit.",
 			"Insufficient compute resources: Free memory 100.00 MB < requested 4096 MB.",
 			"Claim pci failed", "Insufficient compute resources: Claim pci failed.",
@@ -348,12 +354,13 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 			"not enough capacity for machine type", "We currently do not have sufficient c2i.2 capacity in the zone",
 			"out of stock", "The machine type is sold out", "out of capacity", "no capacity left in eu01-1", "lack of host capacity",
 			"The zone's capacity is exhausted", "The requested amount would exceed the capacity", "capacity exceeded", "capacity not available",
-			"error during placement (resource_unavailable)", "ZONE_RESOURCE_POOL_EXHAUSTED", "resources are currently unavailable",
+			"error during placement (resource_unavailable)", "ZONE_RESOURCE_POOL_EXHAUSTED", "compute resources are currently unavailable",
 			"does not have enough resources available", "not enough resources", "not enough memory on the host", "no hosts available",
-			"no available hosts", "No hypervisor is available", "No allocation candidates", "The instance could not be scheduled",
+			"no available hosts", "No hypervisor is available", "No allocation candidates", "Unable to find a suitable host",
+			"No host is compatible with the virtual machine", "No compatible host was found", "No valid backend was found",
 			"failed to place the server", "Unable to allocate inventory: x", "Unable to create allocation for 'VCPU' on resource provider 7",
-			"cannot set up guest memory 'pc.ram': Cannot allocate memory",
 			"The machine type c2i.2 is currently not available in eu01-1", "not available in the current hardware cluster",
+			"out_of_stock", "OUT_OF_CAPACITY", "sold_out", "zone is at capacity", "Host capacity is insufficient", "No available vGPU",
 		},
 		ReasonQuotaExceeded: {
 			"No more IP addresses available on network 20000000-0000-4000-8000-000000000001.",
@@ -365,13 +372,19 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 			"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores",
 			"QUOTA_EXCEEDED", "Quota has been met", "over quota", "insufficient quota for cores", "quota used up", "quota reached",
 			"vCPU limit of project reached", "The project has reached its limit of servers", "project limit exceeded", "limit of RAM exceeded",
-			"Instance limit hit", "too many servers in the project",
+			"Instance limit hit", "too many servers in the project", "No fixed IP addresses available for network: 7",
+			"resource_limit_exceeded", "maximum number of cores (20) reached", "maximum number of vCPUs exceeded",
+			"You have requested more vCPU capacity than your current vCPU limit of 32 allows",
+			"Quota exceeded for instances: already used 10 of 10. Contact support to file requests for more",
 		},
 		ReasonRequestRefused: {
 			"The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.",
 			"Exceeded maximum amount of allowed address pairs",
 			"MetadataLimitExceeded: Maximum number of metadata items exceeds 128",
 			"maximum number of NICs per server exceeded", "exceeds the limit of 10 volumes per server",
+			"The number of tags exceeded the per-server limit 50", "exceeded the per-instance limit", "OnsetFileLimitExceeded: x",
+			"AttachmentLimitExceeded", "The number of security groups exceeds the limit of 5 for the network interface",
+			"too many volumes attached to server", "too many volumes for one server",
 		},
 		ReasonServerFailed: { // nothing is said of it
 			"Conflict [a]\nb", "AddressOutOfRange", "Throttling", "", "capacity problems", "The affinity group policy is not supported",
@@ -379,6 +392,18 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 			"time limit of 600 s exceeded for server 7", "retry limit reached for server 7", "API rate limit exceeded for project 7",
 			"request body size limit exceeded", "image not available", "Resource temporarily unavailable", "The size of the volume is not valid",
 			"Service Unavailable", "upstream connect error or disconnect/reset before headers. reset reason: overflow",
+			"Insufficient permissions to access resources in project 7", "You do not have sufficient permissions for resources",
+			"Insufficient privileges on host", "rpc error: code = ResourceExhausted desc = grpc: received message larger than max",
+			"cannot be scheduled: zone eu01-9 does not exist", "Instance cannot be scheduled: image architecture arm64 unsupported",
+			"The machine type cannot boot this image: secure boot is not available", "The required resources are unavailable: network 7 not found",
+			"Insufficient memory for image 7: requires 2048", "fork/exec /usr/bin/x: cannot allocate memory", "Failed to allocate instance network",
+			"Event queue capacity exceeded", "has unlimited capacity", "Could not be scheduled for deletion",
+			"(1205, 'Lock wait timeout exceeded; try restarting transaction') [SQL: UPDATE quota_usages SET x]",
+			`Get "https://quota.api": context deadline exceeded`, "quota service unavailable: upstream connect error, retries exceeded",
+			"could not reach quota service: Client.Timeout exceeded while awaiting headers", "discovery of quota service failed",
+			"FATAL: connection limit exceeded for non-superusers", "memory limit exceeded", "API limit reached for this project",
+			"Too many servers are being created right now", "concurrent operations limit reached on volume", "token limit reached for service account",
+			"relationship exhausted", "no available ip address family", "exceeds limit of 63 characters for server", "Volume exceeds the limit of 16000 GB",
 		},
 	} {
 		for _, message := range messages {

@@ -84,6 +84,9 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 	}
 	seen := result.Value
 	seen.began, seen.ended = result.Began, p.clock.Now()
+	if seen.listed || seen.server() != nil {
+		p.placeSeen.Store(true)
+	}
 	isFirst := p.absence.row.any.IsZero()
 	if p.absence.add(&seen) {
 		p.provedGone.Store(p.id, true)
@@ -389,6 +392,9 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		found, err := s.findNamed(ctx, later(due, s.retryAt), breadth)
 		if breadth == ofProject {
 			s.readers.project.note(ctx, err)
+		}
+		if err == nil {
+			s.placeSeen.Store(true)
 		}
 		if ends := s.reads.afterRead(ctx, err, s.state); ends != nil || err == nil {
 			return found, ends

@@ -42,9 +42,10 @@ type call struct {
 	ledger *ledger.Ledger
 	key    ledger.Key
 	clock  clock.Clock
-	// begun says that the call waits, failed is the last API call that failed: see wait.
-	begun  atomic.Bool
-	failed atomic.Pointer[APIError]
+	// begun says that the call waits, placeSeen that a read has shown its project and region; failed is
+	// the last API call that failed: see wait.
+	begun, placeSeen atomic.Bool
+	failed           atomic.Pointer[APIError]
 	// serverID is the server that the request's ProviderID names; "" if it names none.
 	serverID string
 	// givenID is the request's ProviderID.

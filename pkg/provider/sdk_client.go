@@ -194,14 +194,13 @@ func all[SDK, T any](
 	return converted, nil
 }
 
-// exchange is one call of the API, and what came back: the one door through which answers become
-// errors.
+// exchange is one call of the API and what came back. Every answer becomes an error here, and nowhere else.
 type exchange struct {
 	call      apiCall
 	projectID string
 	// userData is what the call sends, which no error may repeat.
 	userData string
-	// isExclusive is that of the request's spec.
+	// isExclusive reports whether the call creates a server with NICs or volumes that exist.
 	isExclusive bool
 	response    *http.Response
 }
@@ -233,14 +232,15 @@ func (e *exchange) translated() *APIError {
 	return translated
 }
 
-// done is failure for a call whose answer has nothing to decode: a gateway's page with a status of
-// success has accepted nothing.
+// done is failure for a call whose answer has nothing to decode: 204 by the document. With a status of success
+// only no body, or an empty object, accepts the call. All else is a gateway's.
 func (e *exchange) done(err error) error {
-	if err != nil || e.response == nil {
+	if err != nil || e.response == nil || e.response.StatusCode == http.StatusNoContent { // which has no body
 		return e.failure(err)
 	}
 	body, err := io.ReadAll(e.response.Body)
-	if err == nil && (len(bytes.TrimSpace(body)) == 0 || json.Valid(body)) {
+	var object map[string]any
+	if err == nil && (len(bytes.TrimSpace(body)) == 0 || json.Unmarshal(body, &object) == nil && len(object) == 0) {
 		return nil
 	}
 	page := e.translated()
@@ -275,8 +275,8 @@ func (e *exchange) failure(err error) error {
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		translated.Message, translated.isOfIaaS = spi.Message(answer.Body)
 	}
-	if translated.Message == "" {
-		translated.passedOn = passedOn(answer.Body)
+	if translated.Message == "" && e.call == callCreateServer {
+		translated.foreignCause = foreignCause(answer.Body)
 	}
 	translated.shown = redacted(translated.Message, e.userData)
 	return translated

@@ -201,8 +201,8 @@ type APIError struct {
 	Message string
 	// isOfIaaS is true if the answer was {code,msg}: only then 404 is about what the call names.
 	isOfIaaS bool
-	// passedOn is what another answer says of quota and capacity.
-	passedOn string
+	// foreignCause is what an answer in another form says of quota and capacity.
+	foreignCause string
 	// shown is what texts and log show of Message.
 	shown string
 	// projectID is the call's; "" if the driver does not make it.
@@ -222,7 +222,7 @@ func (e *APIError) Error() string {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
 	case e.Message == "":
-		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, e.passedOn), ": ")
+		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, e.foreignCause), ": ")
 	case e.StatusCode == http.StatusForbidden && e.projectID != "":
 		return fmt.Sprintf("%s in project %s: status %d: %s", e.Call, e.projectID, e.StatusCode, e.shown)
 	default:

@@ -48,7 +48,7 @@ func (c *call) begin() { c.begun.Store(true) }
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	var decided *Error
 	var api *APIError
-	isMissing := IsPlaceMissing(err)
+	isMissing := IsPlaceMissing(err) && !w.placeSeen.Load()
 	if ctx.Err() == nil { // else there is no answer
 		w.noteRefusal(err)
 	}
@@ -77,7 +77,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 // noteRefusal notes which refusal lasts, and since when.
 func (w *wait) noteRefusal(err error) {
 	status := 0
-	if isForbidden(err) || IsPlaceMissing(err) {
+	if isForbidden(err) || IsPlaceMissing(err) && !w.placeSeen.Load() {
 		status = statusOf(err)
 	}
 	if status != w.refused {
@@ -85,8 +85,8 @@ func (w *wait) noteRefusal(err error) {
 	}
 }
 
-// placeMissing is the answer to a call where the API says for refusedFor that the project or region does not
-// exist.
+// placeMissing is the answer to a call to which the API has said for refusedFor that the project or region
+// does not exist, and has shown nothing of it.
 func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API does not know project %s (secret.projectId) or region %s "+
 		"(providerSpec.region, secret.region): correct them; if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",

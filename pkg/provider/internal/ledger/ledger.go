@@ -106,9 +106,12 @@ type Entry struct {
 	// creationTimestamp.
 	uid     string
 	created time.Time
-	// claims counts the POSTs, posting says that one is under way.
-	claims  int
-	posting bool
+	// claims counts the POSTs, posting says that one is under way. claimed is when the last one was
+	// sent, accepted the server that its answer named.
+	claims   int
+	posting  bool
+	claimed  time.Time
+	accepted string
 	// open maps a server to the end of the POST whose answer named it, while that POST is
 	// open. The last POST with unknown outcome stands under "".
 	open map[string]time.Time
@@ -133,9 +136,14 @@ func (e *Entry) NoPostBefore() time.Time {
 // proved gone: also while that server is known, and runs.
 func (e *Entry) HasOpenPost() bool { return len(e.open) > 0 }
 
-// PostedAt returns the end of the open POST whose answer named the server; the zero time if there is
-// none.
-func (e *Entry) PostedAt(serverID string) time.Time { return e.open[serverID] }
+// PostedAt returns when the machine's last POST was sent, if its answer named the server; else the zero
+// time.
+func (e *Entry) PostedAt(serverID string) time.Time {
+	if e.accepted != serverID {
+		return time.Time{}
+	}
+	return e.claimed
+}
 
 // Ledger keeps the entries of all machines. It is safe for concurrent use.
 type Ledger struct {
@@ -212,7 +220,7 @@ func (l *Ledger) Claim(key Key, seen Entry) bool {
 	l.take(key, func(e *Entry) {
 		claimed = !e.posting && e.claims == seen.claims && e.ServerID == seen.ServerID
 		if claimed {
-			e.posting, e.uid, e.created = true, key.UID, key.Created
+			e.posting, e.uid, e.created, e.claimed, e.accepted = true, key.UID, key.Created, l.clock.Now(), ""
 			e.claims++
 		}
 	})
@@ -222,7 +230,7 @@ func (l *Ledger) Claim(key Key, seen Entry) bool {
 // Accepted ends a POST whose answer named the server. Whose it is, the first read decides.
 func (l *Ledger) Accepted(key Key, serverID string) {
 	l.change(key, func(e *Entry, now time.Time) {
-		e.posting, e.open[serverID] = false, now
+		e.posting, e.open[serverID], e.accepted = false, now, serverID
 		e.setServer(serverID)
 		e.Unread = true
 	})

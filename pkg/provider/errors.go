@@ -60,8 +60,8 @@ const (
 	ReasonNoPermission Reason = "NoPermission"
 	// ReasonTooManyRequests is a limit of the API on calls.
 	ReasonTooManyRequests Reason = "TooManyRequests"
-	// ReasonAPIFailed is an API that does not answer, answers what nobody expects, or for which a gateway
-	// answers.
+	// ReasonAPIFailed is an API that does not answer, or answers unexpectedly, or a gateway that answers in
+	// its place.
 	ReasonAPIFailed Reason = "APIFailed"
 	// ReasonNotOurs is a server whose labels name another machine or cluster, or none.
 	ReasonNotOurs Reason = "NotOurs"
@@ -360,9 +360,9 @@ func isQuota(message string) bool {
 	return quotaExceeded.MatchString(message) && !quotaOfCalls.MatchString(message)
 }
 
-// foreignCause is what counts of an answer that is not in the API's form: what the services behind the
-// API say of quota and hosts, its gateway passes on as it is. The body itself is never shown. A page with
-// scripts is nobody's answer to a request for a server.
+// foreignCause returns what counts of an answer that is not in the API's form: its gateway passes on what the
+// services behind the API say of quota and hosts. The body itself is never shown. A page with scripts or
+// styles is made for browsers, and counts for nothing.
 func foreignCause(body []byte) string {
 	message := string(body[:min(len(body), maxForeign)])
 	switch {

@@ -146,6 +146,14 @@ func TestOnlyAnEmptyAnswerAcceptsADELETE(t *testing.T) {
 			r.wantNothingLeft()
 			r.wantCalls("DeleteServer", deletes)
 		})
+		bubble(t, "an orphan, "+body, func(t *testing.T) {
+			r := newRig(t)
+			r.mustCreate(machine("m1"))
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusOK, Body: body})
+			if err := r.delete(orphan("m1", r.onlyServer().ID)); (err == nil) != (deletes == 1) {
+				t.Errorf("the manager is told %v", err)
+			}
+		})
 	}
 }
 

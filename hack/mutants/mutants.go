@@ -105,7 +105,7 @@ var mutants = []mutant{
 	{"a deletion leaves the server of a younger Machine of its name", []edit{{ownership, "return c.isDeleted && c.ledger", "return c.machine == \"\" && c.ledger"}}},
 	{"a DELETE spares what a younger Machine has just taken", []edit{{deletion, "if p.isOfYounger(p.id) {", "if p.machine == \"\" {"}}},
 	{"the end of a deletion leaves a younger Machine's entry", []edit{{ledger, "ok && !e.isOfYounger(key) {", "ok && e != nil {"}}},
-	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/errors.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
+	{"an exhausted class is asked for again after a minute", []edit{{create, "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
 	{"no error repeats userData", []edit{{request, "if repeated < minRepeated {", "if repeated < 1<<20 {"}}},
 	{"no error repeats quoted userData", []edit{{request, "withoutQuotes(strconv.Quote(userData))", "strconv.Quote(userData)"}, {request, "withoutQuotes(string(asJSON))", "string(asJSON)"}}},
 	{"codes of a server in ERROR are decided on the API's whole message", []edit{{"pkg/provider/helpers.go", "ErrorMessage: server.GetErrorMessage()", "ErrorMessage: withoutMisleadingWords(server.GetErrorMessage())"}}},
@@ -372,9 +372,9 @@ var mutants = []mutant{
 	{"a server without its labels is no stranger's", []edit{{ownership, "case c.hasOnlyItsName(server):", "case c.hasOnlyItsName(server) && c.machine == \"\":"}}},
 	{"a stranger's server is none without its labels", []edit{{ownership, "case c.hasOnlyItsName(server):", "case err != nil:"}}},
 	{"a server without its labels keeps the class's other Machines from a POST", []edit{{create, "cmp.Or(c.checkUnlabelled(), c.checkExhausted(), ", "cmp.Or(c.checkExhausted(), "}}},
-	{"they get none for an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 4 * time.Minute"}}},
-	{"they get one after an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 100 * time.Hour"}}},
-	{"a server without its labels keeps its own Machine from no POST", []edit{{errorsGo, " && found.machine != c.machine", ""}}},
+	{"they get none for an hour", []edit{{create, "unlabelledFor = time.Hour", "unlabelledFor = 4 * time.Minute"}}},
+	{"they get one after an hour", []edit{{create, "unlabelledFor = time.Hour", "unlabelledFor = 100 * time.Hour"}}},
+	{"a server without its labels keeps its own Machine from no POST", []edit{{create, " && found.machine != c.machine", ""}}},
 	{"a server without its labels hides none of the class's servers", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)\n\t}\n", "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)\n\t}\n\tif err := c.checkUnlabelled(); err != nil {\n\t\treturn nil, err\n\t}\n"}}},
 
 	// A deletion whose look-ups fail.

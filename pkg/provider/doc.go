@@ -32,14 +32,15 @@
 //   - whether a failed call ends a wait: wait.go
 //   - a label, or which server is ours: ownership.go
 //   - a rule about Machines that came from OpenStack: openstack.go
-//   - a reason, its code, or the reason and text for a failed API call: errors.go; the text of a
+//   - what is the API's word: Message in package spi, and sdk_client.go
+//   - a reason, its code, or the reason and text for a failed API call, by status or words: errors.go; the text of a
 //     decision of the driver's own: where it is made; cause and remedy of a reason:
 //     kubernetes/runbooks.md
 //   - when a list takes the place of a GET that fails, or the reverse: internal/coalesce for
 //     callers who share reads, reads.go for one server
 //   - why a server never joined, and what is looked for in console logs: console.go
 //   - for how long the machines of a class get no server, because it is exhausted or one showed no
-//     labels: errors.go
+//     labels: create.go
 //   - a field of the providerSpec: apis/provider_spec.go; its limit for the schema:
 //     apis/validation/patterns.go; its place in the request: helpers.go; samples/machine-class.yaml.
 //     fields_test.go is red until these are done, and `make generated` writes the table of

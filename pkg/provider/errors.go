@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,17 +14,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // Reason is one word for why a call failed. Every text that the manager is told begins with one, as
-// in "NoCapacity: There are not enough hosts available: …": sentences may change, reasons do not.
+// in "NoCapacity: the machine type is out of stock, …": sentences may change, reasons do not.
 // Gardener and the manager search these texts for words of their own, so that no reason contains
 // NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange. What to do about each:
 // kubernetes/runbooks.md.
@@ -539,6 +536,15 @@ func isRefused(err error) bool {
 	return spi.IsRefused(err) || statusOf(err) == http.StatusUnauthorized
 }
 
+// isExhausted reports whether an error is about quota, capacity or a machine type that does not exist.
+func isExhausted(err error) bool {
+	if err == nil {
+		return false
+	}
+	code, _ := Classify(err)
+	return code == codes.ResourceExhausted
+}
+
 // outcomeUnknown reports whether a failed POST may have made a server: unless the
 // API refused it, or it was never sent. 429 refuses in any form.
 func outcomeUnknown(err error) bool {
@@ -629,95 +635,4 @@ var sortedWords = []struct {
 		"wrong configuration", invalidReasons},
 	{words(`is misconfigured and requires zero voluntary evictions|sdk.cannotresolveendpoint|` +
 		`the requested configuration is currently not supported`), "not supported", nil},
-}
-
-const (
-	// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type
-	// does not exist, is answered so again without a POST: every event of a class makes the manager
-	// call for all of its machines, whatever its retry period.
-	exhaustedFor = time.Minute
-	// unlabelledFor is how long the other machines of a class get no server after one showed no
-	// labels: an API that drops them must not fill a project with servers that nobody finds.
-	unlabelledFor = time.Hour
-)
-
-// classErrors remember why servers of a class are not asked for.
-type classErrors = recent.Map[classKey, classError]
-
-// classKey names a class across sessions, where it matters with the providerSpec that was refused:
-// another may be served.
-type classKey struct {
-	endpoint, projectID, region, class string
-	spec                               [sha256.Size]byte
-}
-
-// classError is what a class's machines are answered, and until when.
-type classError struct {
-	err   error
-	until time.Time
-	// machine is the one whose server shows no labels.
-	machine string
-}
-
-func (c *call) classKey() classKey {
-	return classKey{endpoint: c.key.Endpoint, projectID: c.key.ProjectID, region: c.key.Region, class: c.class}
-}
-
-func (c *call) specKey() classKey {
-	key := c.classKey()
-	key.spec = sha256.Sum256(c.rawSpec)
-	return key
-}
-
-// isExhausted says that an error is about quota, capacity or a machine type that does not exist.
-func isExhausted(err error) bool {
-	if err == nil {
-		return false
-	}
-	code, _ := Classify(err)
-	return code == codes.ResourceExhausted
-}
-
-// noteExhausted remembers the error if it says that something is exhausted.
-func (c *call) noteExhausted(err error) {
-	if isExhausted(err) {
-		c.exhausted.Set(c.specKey(), classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
-	}
-}
-
-// checkExhausted returns the error that the class ran out with, if it still holds.
-func (c *call) checkExhausted() error {
-	if found, ok := c.exhausted.Lookup(c.specKey()); ok && c.clock.Now().Before(found.until) {
-		return found.err
-	}
-	return nil
-}
-
-// labelsMissing is the answer about a server that the answer to the machine's POST named: it has
-// the machine's name, and no machine label, though look-ups should find it by now. It may be
-// anybody's, and is neither used nor deleted.
-func (c *call) labelsMissing(server *Server) error {
-	labels := labelSelector(c.serverLabels(c.cluster))
-	// The hour begins when look-ups should find what the POST made, not with each call of its machine.
-	until := c.noPostBefore().Add(unlabelledFor)
-	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.until.Before(until) {
-		c.unlabelled.Set(c.classKey(), classError{
-			err: newError(ReasonLabelsMissing,
-				"server %s was created for machine %s without its labels: MachineClass %s gets no other servers for an hour; "+
-					"only if it is that machine's, set %s on it, else rename it", server.ID, c.machine, c.class, labels),
-			until: until, machine: c.machine,
-		})
-	}
-	return newError(ReasonLabelsMissing,
-		"server %s has the name of machine %s and no machine label: only if it is this machine's, set %s on it; "+
-			"if it is not, rename it", server.ID, c.machine, labels)
-}
-
-// checkUnlabelled returns an error if a server of another machine of the class shows no labels.
-func (c *call) checkUnlabelled() error {
-	found, ok := c.unlabelled.Lookup(c.classKey())
-	if ok && c.clock.Now().Before(found.until) && found.machine != c.machine {
-		return found.err
-	}
-	return nil
 }

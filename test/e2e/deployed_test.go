@@ -81,7 +81,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
 		const count = 3
 		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar(),
-			localenv.WithCloudOptions(iaasmock.WithBootDuration(8*time.Second), iaasmock.WithListLag(3*time.Second))))
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(20*time.Second), iaasmock.WithListLag(3*time.Second))))
 		verify := watchDoubles(ctx, c.env.Cloud())
 		for _, object := range render("kubernetes/target") {
 			Expect(c.target.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
@@ -102,9 +102,10 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		leader, err := c.leader(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
-		// One answer never comes, one request is under way for long, one server boots.
+		// One answer never comes, one request is under way for long, one server boots: all at once, for 20 s at
+		// least. The server of the slow request still shows before the second leader may create another one.
 		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-000-x", Count: 1, AnswerDelay: time.Hour})
-		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 10 * time.Second})
+		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 20 * time.Second})
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		// The manager takes the ID of a bootstrap token from the 3 characters before the last 2.

@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// Which reads prove that a server is gone, and which do not.
+
+// othersOnly is the body of a list of servers that shows another one of the cluster.
+const othersOnly = `{"items":[{"id":"` + someServerID + `","name":"x","status":"ACTIVE","machineType":"c2i.2",` +
+	`"labels":{"kubernetes.io/cluster":"shoot-a"}}]}`
+
+// sinceDelete selects requests that begin so long after the first DELETE, from before to.
+func (r *rig) sinceDelete(from, to time.Duration) func(*http.Request) bool {
+	return func(*http.Request) bool {
+		for _, call := range r.cloud.Calls() {
+			if call.Operation == "DeleteServer" {
+				since := time.Since(call.StartedAt)
+				return since >= from && since < to
+			}
+		}
+		return false
+	}
+}
+
+// byTurns selects the requests of one of four phases of 12 s each, in which every server is read at least once.
+func byTurns(turn int) func(*http.Request) bool {
+	began := time.Now()
+	return func(*http.Request) bool { return int(time.Since(began)/(12*time.Second))%4 == turn }
+}
+
+// Servers hang in DELETING after our DELETE. Whatever their reads show meanwhile, the manager is not told that they are
+// gone. Several share lists, one may be read by its ID.
+func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
+	type fault = iaasmock.Fault
+	const soon, minute, later, always = 2 * time.Second, 62 * time.Second, 95 * time.Second, time.Hour
+	gets := func(f fault) fault { f.Operation = "GetServer"; return f }
+	lists := func(f fault) fault { f.Operation = "ListServers"; return f }
+	during := func(match func(*http.Request) bool, f fault) fault { f.Match = match; return f }
+	once := func(f fault) fault { f.Count = 1; return f }
+	notFound := gets(fault{Status: http.StatusNotFound, Body: randomNotFound.Body})
+	unavailable, forbidden := fault{Status: http.StatusServiceUnavailable}, fault{Status: http.StatusForbidden}
+	cutOff := lists(fault{Status: http.StatusOK, Body: othersOnly})
+	empty := lists(fault{EmptyList: true})
+	for name, faults := range map[string]func(r *rig) []fault{
+		"GETs answer 404, lists show it":  func(*rig) []fault { return []fault{notFound} },
+		"lists are empty, GETs show it":   func(*rig) []fault { return []fault{empty} },
+		"lists show others, GETs show it": func(*rig) []fault { return []fault{cutOff} },
+		"lists are empty after they showed it": func(r *rig) []fault {
+			return []fault{during(r.sinceDelete(5*time.Second, always), empty)}
+		},
+		"lists show others after a minute": func(r *rig) []fault {
+			return []fault{during(r.sinceDelete(minute, always), cutOff)}
+		},
+		"lists fail, one GET answers 404": func(r *rig) []fault {
+			return []fault{lists(unavailable), during(r.sinceDelete(soon, always), once(notFound))}
+		},
+		"lists fail, GETs answer 403": func(r *rig) []fault {
+			return []fault{lists(unavailable), during(r.sinceDelete(soon, always), gets(forbidden))}
+		},
+		"lists and GETs answer 403": func(r *rig) []fault {
+			return []fault{during(r.sinceDelete(soon, always), lists(forbidden)), during(r.sinceDelete(soon, always), gets(forbidden))}
+		},
+		"404 and empty lists, by turns": func(*rig) []fault {
+			return []fault{during(byTurns(0), notFound), during(byTurns(2), empty)}
+		},
+		"403 and empty lists, by turns": func(*rig) []fault {
+			return []fault{during(byTurns(0), gets(forbidden)), during(byTurns(2), empty)}
+		},
+		"404, an outage, an empty list": func(r *rig) []fault {
+			return []fault{during(r.sinceDelete(soon, 8*time.Second), notFound),
+				during(r.sinceDelete(soon, later), lists(unavailable)), during(r.sinceDelete(8*time.Second, 3*minute), gets(unavailable)),
+				during(r.sinceDelete(later, always), once(empty))}
+		},
+		"an empty list, an outage, 404": func(r *rig) []fault {
+			return []fault{during(r.sinceDelete(soon, later), gets(unavailable)), during(r.sinceDelete(soon, 8*time.Second), once(empty)),
+				during(r.sinceDelete(8*time.Second, 3*minute), lists(unavailable)), during(r.sinceDelete(later, always), once(notFound))}
+		},
+	} {
+		for _, n := range []int{1, 6} {
+			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
+				r := newRig(t)
+				all := append(machines(n), machine("stays"))
+				wantNone(t, together(all, func(m *v1alpha1.Machine) error {
+					response, err := r.create(m)
+					if err == nil {
+						m.Spec.ProviderID = response.ProviderID
+					}
+					return err
+				}))
+				<-time.After(time.Minute)
+				r.cloud.Inject(fault{Operation: "DeleteServer", NeverGone: true})
+				for _, fault := range faults(r) {
+					r.cloud.Inject(fault)
+				}
+				for i, err := range together(all[:n], r.remove) {
+					if err == nil {
+						t.Errorf("the manager is told that the server of %s is gone", all[i].Name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// While GETs fail, lists alone prove nothing to a creation: it would make a second server.
+func TestListsAloneEndNoCreation(t *testing.T) {
+	for name, row := range map[string]iaasmock.Fault{
+		"they show others": {Status: http.StatusOK, Body: othersOnly},
+		"they are empty":   {EmptyList: true},
+	} {
+		for _, n := range []int{1, 8} {
+			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
+				r := newRig(t, iaasmock.WithBootDuration(4*time.Minute))
+				for _, fault := range []iaasmock.Fault{row, {Operation: "GetServer", Status: http.StatusServiceUnavailable}} {
+					fault.After, fault.Duration = time.Minute, 2*time.Minute
+					if fault.Operation == "" {
+						fault.Operation = "ListServers"
+					}
+					r.cloud.Inject(fault)
+				}
+				wantNone(t, together(machines(n), r.createErr))
+				r.wantCalls("CreateServer", n)
+			})
+		}
+	}
+}
+
+// A server runs, and nobody has asked for its deletion: what hides it for less than 15 s, or by one kind of reads only,
+// costs it nothing, and lets no creation make a second one.
+func TestAServerThatRunsIsNotGone(t *testing.T) {
+	type fault = iaasmock.Fault
+	type call func(r *rig, m *v1alpha1.Machine) error
+	unavailable, forbidden := fault{Status: http.StatusServiceUnavailable}, fault{Status: http.StatusForbidden}
+	empty, cutOff := fault{EmptyList: true}, fault{Status: http.StatusOK, Body: othersOnly}
+	notFound := fault{Status: http.StatusNotFound, Body: randomNotFound.Body}
+	lasting := func(f fault, d time.Duration) fault { f.Duration = d; return f }
+	// The manager's cache may have neither the ProviderID nor the Machine's node label.
+	calls := map[string]call{
+		"status":     (*rig).statusErr,
+		"creation":   func(r *rig, m *v1alpha1.Machine) error { return r.createErr(withID(m, "")) },
+		"initialize": (*rig).initErr,
+	}
+	for name, row := range map[string]struct{ gets, lists fault }{
+		"GETs answer 503, lists are empty":    {unavailable, empty},
+		"GETs answer 403, lists are empty":    {forbidden, empty},
+		"GETs answer 404, lists show it":      {notFound, fault{}},
+		"GETs show it, lists are empty":       {fault{}, empty},
+		"GETs show it, lists show others":     {fault{}, cutOff},
+		"404 and no items, less than 15 s":    {lasting(notFound, 13*time.Second), lasting(empty, 13*time.Second)},
+		"GETs answer 503, lists show others":  {unavailable, cutOff}, // a creation's alone: others may believe them
+		"GETs answer a page with 404":         {fault{Status: http.StatusNotFound, Body: gatewaysPage, ContentType: "text/html"}, empty},
+		"GETs answer 404, lists answer 503":   {lasting(notFound, time.Minute), unavailable},
+		"GETs and lists answer 503 for 1 min": {lasting(unavailable, time.Minute), lasting(unavailable, time.Minute)},
+	} {
+		for method, call := range calls {
+			if row.gets.Status == unavailable.Status && row.lists.Body == othersOnly && method != "creation" {
+				continue
+			}
+			bubble(t, fmt.Sprint(method, ", ", name), func(t *testing.T) {
+				r := newRig(t)
+				m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+				<-time.After(2 * time.Minute)
+				for operation, fault := range map[string]fault{"GetServer": row.gets, "ListServers": row.lists} {
+					if fault.Operation = operation; fault.EmptyList || fault.Status != 0 {
+						r.cloud.Inject(fault)
+					}
+				}
+				err := call(r, m)
+				if code := reasonOf(err).Code(); err != nil && code == codes.NotFound {
+					t.Errorf("the manager is told %v", err)
+				}
+				r.wantOnly(serverOf(m))
+				r.wantCalls("CreateServer", 1)
+				r.cloud.ClearFaults()
+				<-time.After(time.Minute)
+				wantCode(t, call(r, m), codes.OK)
+				r.wantOnly(serverOf(m))
+			})
+		}
+	}
+}
+
+// How soon the end of a deletion is told, once the server is gone.
+func TestTheEndOfADeletionIsToldSoon(t *testing.T) {
+	for name, row := range map[string]struct {
+		prepare func(r *rig, m *v1alpha1.Machine)
+		within  time.Duration // after the server went
+	}{
+		"our own":               {func(*rig, *v1alpha1.Machine) {}, 4 * time.Second},
+		"our own, young server": {nil, 4 * time.Second},
+		"another's":             {func(r *rig, m *v1alpha1.Machine) { r.deleteByHand(serverOf(m)) }, 4 * time.Second},
+		"our own, of the last": {func(r *rig, _ *v1alpha1.Machine) {
+			for _, server := range r.cloud.Servers() {
+				if server.Name == "stays" {
+					r.removeServer(server.ID)
+				}
+			}
+		}, 4 * time.Second},
+		"our own, and GETs answer 403 then": {func(r *rig, _ *v1alpha1.Machine) {
+			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", ForbiddenAfterDelete: true})
+		}, 4 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithDeleteDuration(20*time.Second))
+			r.mustCreate(machine("stays"))
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			if row.prepare != nil {
+				<-time.After(2 * time.Minute)
+				row.prepare(r, m)
+			}
+			began := time.Now()
+			r.mustRemove(m)
+			wantWithin(t, began, 20*time.Second+row.within)
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
+// What nobody asked for is believed after 15 s, not before, and then told.
+func TestAServerThatSomebodyDeletedIsBelievedGoneAfter15Seconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		<-time.After(2 * time.Minute)
+		r.removeServer(r.onlyServer().ID)
+		began := time.Now()
+		wantCode(t, r.statusErr(m), codes.NotFound)
+		wantWithin(t, began, 20*time.Second)
+		if took := time.Since(began); took < 15*time.Second {
+			t.Errorf("it is believed after %s", took)
+		}
+	})
+}
+
+// An accepted DELETE does nothing: it is sent once more, and then the manager is told.
+func TestADELETEThatDoesNothingIsSentOnceMore(t *testing.T) {
+	for ignored, want := range map[int]codes.Code{1: codes.OK, 2: codes.Aborted} {
+		bubble(t, fmt.Sprint(ignored), func(t *testing.T) {
+			r := newRig(t)
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: ignored, Status: http.StatusNoContent, Body: " "})
+			began := time.Now()
+			wantCode(t, r.remove(m), want)
+			wantWithin(t, began, 2*time.Minute)
+			r.wantCalls("DeleteServer", 2)
+			r.mustRemove(m)
+			r.wantNothingLeft()
+		})
+	}
+}
+
+// A server from before there were labels is in lists of the project only, and one of them may be wrong.
+func TestOneListOfTheProjectMayBeWrong(t *testing.T) {
+	for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{"creation": (*rig).createErr, "deletion": (*rig).remove} {
+		bubble(t, method, func(t *testing.T) {
+			r := newRig(t)
+			r.makeServer("m1", func(labels map[string]any) { clear(labels) })
+			m := machine("m1")
+			r.restartNow()
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true, Match: withoutSelector})
+			wantReason(t, call(r, m), provider.ReasonNotOurs)
+			r.onlyServer()
+		})
+	}
+}

@@ -290,18 +290,18 @@ func (l *consoles) end(class classKey) {
 // explainUnjoined looks once into the console log of a server that never joined, before its first
 // DELETE, and logs why. It returns nil for every other server, and for one that is being deleted
 // already: a predecessor has counted it.
-func (p *poll) explainUnjoined(ctx context.Context) *unjoined {
-	if !p.neverJoined || !p.byID {
+func (t *tracked) explainUnjoined(ctx context.Context) *unjoined {
+	if !t.call.neverJoined || !t.isNamed() {
 		return nil
 	}
-	if known, ok := p.consoles.servers.Lookup(p.id); ok || p.last.IsDeleting() {
+	if known, ok := t.call.consoles.servers.Lookup(t.id); ok || t.last.server.IsDeleting() {
 		return known
 	}
-	failure, excerpts, err := p.readConsole(ctx)
+	failure, excerpts, err := t.readConsole(ctx)
 	found := &unjoined{failure: failure}
-	p.consoles.servers.Set(p.id, found)
-	fields := []any{"machine", klog.KRef(loggable(p.key.Namespace), loggable(p.machine)),
-		"machineClass", loggable(p.class), "server", p.id, "cause", failure}
+	t.call.consoles.servers.Set(t.id, found)
+	fields := []any{"machine", klog.KRef(loggable(t.call.ref.namespace), loggable(t.call.machine)),
+		"machineClass", loggable(t.call.class), "server", t.id, "cause", failure}
 	if len(excerpts) > 0 {
 		fields = append(fields, "console", excerpts)
 	}
@@ -313,27 +313,27 @@ func (p *poll) explainUnjoined(ctx context.Context) *unjoined {
 }
 
 // readConsole reads the console log, if the server runs and the limits allow it.
-func (p *poll) readConsole(ctx context.Context) (joinFailure, []string, error) {
-	if !p.last.IsActive() {
+func (t *tracked) readConsole(ctx context.Context) (joinFailure, []string, error) {
+	if !t.last.server.IsActive() {
 		return failNotRunning, nil, nil
 	}
-	class := p.classKey()
-	if !p.consoles.begin(class) {
+	class := t.call.classKey()
+	if !t.call.consoles.begin(class) {
 		return failNotRead, nil, errTooManyConsoles
 	}
-	defer p.consoles.end(class)
+	defer t.call.consoles.end(class)
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
 	patience, giveUp := context.WithTimeout(ctx, consolePatience)
 	defer giveUp()
-	if err := p.readers.policy.Turn(patience); err != nil {
+	if err := t.call.turn(patience); err != nil {
 		return failNotRead, nil, fmt.Errorf("other reads wait for their turn: %w", err)
 	}
-	log, err := p.client.ConsoleLog(ctx, p.id, consoleLines)
+	log, err := t.call.client.ConsoleLog(ctx, t.id, consoleLines)
 	if err != nil {
 		return failNotRead, nil, err
 	}
-	failure, excerpts := explain(log, p.spec.UserData)
+	failure, excerpts := explain(log, t.call.spec.UserData)
 	return failure, excerpts, nil
 }
 

@@ -26,9 +26,9 @@ func (p *Provider) createMachine(
 	}
 	var addresses []corev1.NodeAddress
 	create := &creation{call: c}
-	server, err := create.findOrMake(ctx)
+	server, err := create.findOrCreate(ctx)
 	if err == nil {
-		create.deleteUnawaited(ctx)
+		create.deleteAside(ctx)
 		addresses, err = server.awaitReady(ctx)
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Provider) initializeMachine(
 	if err != nil {
 		return nil, err
 	}
-	id, addresses, err := c.initialized(ctx)
+	id, addresses, err := c.initialize(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errUnusable) {
 		return nil, newError(ReasonNotReady, "machine %s has no server to initialize", c.machine)
 	}
@@ -68,9 +68,9 @@ func (p *Provider) getMachineStatus(
 	}
 	id := c.serverID
 	if id == "" {
-		id, err = c.readyByLedger(ctx)
+		id, err = c.readRecorded(ctx)
 	} else {
-		err = c.namedByRequest(ctx, c.isDeleted)
+		err = c.readNamed(ctx)
 	}
 	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
@@ -81,7 +81,7 @@ func (p *Provider) getMachineStatus(
 	case err != nil:
 		return nil, err
 	}
-	c.ledger.Adopt(c.key, id)
+	c.memory.adopt(&c.ref, id)
 	connected, _, err := c.readConnection(ctx, id)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (p *Provider) deleteMachine(
 	switch {
 	case c.isDeleted:
 		if err = c.deleteAll(ctx); err == nil {
-			c.ledger.Forget(c.key)
+			c.memory.forget(&c.ref)
 		}
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput,
@@ -132,25 +132,24 @@ func (p *Provider) listMachines(
 	}
 	c, err := p.newCall(nil, request.MachineClass, request.Secret, lenient)
 	machines := map[string]string{}
-	switch {
-	case err != nil:
-		return nil, err
-	case c.clusterUnknown:
-		return p.listNone(c.class, c.clusterUnknownError()), nil
-	case c.unlabelable:
-		return &driver.ListMachinesResponse{MachineList: machines}, nil
-	}
-	listed, err := c.find(ctx, c.classSelector(), time.Time{})
 	if err != nil {
 		return nil, err
 	}
-	for i := range listed.servers {
-		server := &listed.servers[i]
+	if c.unlabelable {
+		return &driver.ListMachinesResponse{MachineList: machines}, nil
+	}
+	listed := c.listOwn(ctx, time.Time{}, c.classSelector())
+	if listed.err != nil {
+		return nil, listed.err
+	}
+	for i := range listed.items {
+		server := &listed.items[i]
 		name := server.Labels[StackitMachineLabel]
-		if _, contradicts := c.contradiction(server); contradicts || name == "" || c.ledger.Gone(c.key, server.ID) {
+		_, contradicts := c.contradiction(server)
+		if contradicts || !matches(server, c.classSelector()) || name == "" || c.memory.wasGone(&c.ref, server.ID) {
 			continue
 		}
-		machines[providerid.Format(c.key.ProjectID, server.ID)] = name
+		machines[providerid.Format(c.ref.project, server.ID)] = name
 	}
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }
@@ -228,7 +227,7 @@ func (p *Provider) await(
 	if !opened {
 		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)
 	}
-	poll := p.newSessionCall(session, region).poll(serverID)
-	poll.begin()
-	return poll.until(ctx, done)
+	c := p.newSessionCall(session, region)
+	c.startWaiting()
+	return c.track(serverID).until(ctx, done)
 }

@@ -52,7 +52,7 @@ func TestEveryCallEnds(t *testing.T) {
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
 			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
-			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute, codes.Unavailable},
 		"ListMachines of a silent API": {silent, (*rig).listErr, 2 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine of a silent API": {silent,
 			func(r *rig) error { return r.initErr(withID(machine("m1"), providerIDOf(someServerID))) }, 10 * time.Minute, codes.Unavailable},

@@ -17,13 +17,11 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 )
 
 const (
-	// unawaitedTimeout bounds the DELETEs of servers whose end nobody waits for, all
-	// together.
-	unawaitedTimeout = 5 * time.Second
+	// sideDeleteTimeout bounds DELETEs whose effect is not waited for, all together.
+	sideDeleteTimeout = 5 * time.Second
 	// discardTimeout bounds the wait for a failed server to be in DELETING, or gone: the cluster
 	// autoscaler waits for the answer.
 	discardTimeout = 10 * time.Second
@@ -32,48 +30,45 @@ const (
 // creation is one CreateMachine.
 type creation struct {
 	*call
-	// lost is the error of the POST, if its outcome is unknown.
+	// lookedAt is when the last look-up began.
+	lookedAt time.Time
+	// lost is the error of a POST that may have created a server.
 	lost error
-	// second are the machine's servers beside the one that this call keeps.
-	second []Server
-	// deleting are those that the last look-up showed in DELETING. Their deletion may be stuck.
-	deleting []Server
+	// surplus are the Machine's servers beside the one that this call keeps, deleting those that the last look-up
+	// showed in DELETING. Their deletion may be stuck.
+	surplus, deleting []Server
 }
 
-// findOrMake returns the machine's server: the one this process knows, one that a look-up
-// finds, or a new one. A POST is sent only after look-ups that could have seen the result
-// of every earlier one, and only one a call: after one whose outcome is unknown the machine's
-// server is looked for, and the manager's next call makes one if there is none. A machine that came
-// from OpenStack has its server, or gets none.
-func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
+// findOrCreate returns the Machine's server: the one in the record, one that a look-up finds, or a new one. A POST
+// follows look-ups that could have seen the result of every earlier one, and a call sends one at most: if its outcome
+// is unknown, look-ups find its server, or prove that there is none, and the manager's next call sends the next. A
+// Machine from OpenStack has its server, or gets none.
+func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 	if c.fromOpenStack {
 		return c.takeOver(ctx)
 	}
-	if err := c.checkExhausted(); err != nil && c.knowsOfNoServer() {
+	if err := c.checkExhausted(); err != nil && c.isWithoutServer() {
 		return nil, err
 	}
-	if known := c.ledger.Get(c.key).ServerID; known != "" {
-		server, err := c.adopt(ctx, known)
-		if !errors.Is(err, errUnusable) {
+	if known := c.record().serverID; known != "" {
+		if server, err := c.adopt(ctx, c.track(known)); !errors.Is(err, errUnusable) {
 			return server, err
 		}
 	}
 	for {
-		seen := c.ledger.Get(c.key)
-		server, err := c.lookUp(ctx)
-		if !errors.Is(err, errNone) {
+		server, err := c.findOne(ctx)
+		switch {
+		case !errors.Is(err, errNone):
 			return server, err
-		}
-		if c.lost != nil {
+		case c.lost != nil:
 			return nil, c.lost
-		}
-		if len(c.deleting) > 0 && isExclusive(c.spec) {
+		case len(c.deleting) > 0 && isExclusive(c.spec):
 			if err := c.awaitDeleting(ctx); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if server, err = c.makeOne(ctx, seen); !errors.Is(err, errOutcomeUnknown) {
+		if server, err = c.createOne(ctx); !errors.Is(err, errOutcomeUnknown) {
 			return server, err
 		}
 		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
@@ -87,111 +82,28 @@ func isExclusive(spec *apis.ProviderSpec) bool {
 		boot != nil && boot.Source != nil && boot.Source.Type == apis.SourceVolume
 }
 
-// awaitDeleting waits until the servers in DELETING are gone.
-func (c *creation) awaitDeleting(ctx context.Context) error {
-	var deletions []*poll
-	for i := range c.deleting {
-		deletions = append(deletions, c.deletionOf(&c.deleting[i]))
-	}
-	return c.deleteServers(ctx, deletions)
+// isWithoutServer reports whether this process knows of no server of the Machine, and of no POST that may have
+// created one, a predecessor's included: then an exhausted class needs no look-up.
+func (c *creation) isWithoutServer() bool {
+	r := c.record()
+	return r.serverID == "" && !r.hasOpenPost() && !c.clock.Now().Before(c.certainOfPredecessor)
 }
 
-// checkDeleting returns an error if two servers are being deleted: they hold the quota that a
-// third one needs, and more of them would pile up.
-func (c *creation) checkDeleting() error {
-	if len(c.deleting) < 2 {
-		return nil
-	}
-	entry := c.ledger.Get(c.key)
-	return cmp.Or(entry.Fault, newError(ReasonNotReady,
-		"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
-		c.deleting[0].ID, c.deleting[1].ID, c.machine))
+// isExpired reports whether the manager has given the Machine up, or is about to.
+func (c *creation) isExpired() bool {
+	return !c.expires.IsZero() && !c.clock.Now().Before(c.expires)
 }
 
-// knowsOfNoServer says that this process knows of no server of the machine, and that no POST for
-// one is open, a predecessor's neither: then an exhausted class answers without a look-up. To let
-// one look-up stand for two, nobodyElse asks for more.
-func (c *creation) knowsOfNoServer() bool {
-	entry := c.ledger.Get(c.key)
-	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.noPredecessorBefore)
-}
-
-// makeOne sends the POST and reads the server that its answer names. errOutcomeUnknown says that
-// nobody knows whether it made one.
-func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error) {
-	if err := cmp.Or(c.checkUnlabelled(), c.checkExhausted(), c.checkElsewhere()); err != nil {
-		return nil, err
-	}
-	if err := c.checkDeleting(); err != nil {
-		c.deleteUnawaited(ctx) // nobody else asks again for a deletion that is stuck
-		return nil, err
-	}
-	if !c.ledger.Claim(c.key, seen) {
-		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
-	}
-	made, err := c.post(ctx)
-	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
-		return nil, c.ended(err)
-	}
-	c.begin()
-	if err != nil {
-		c.lost = err
-		return nil, errOutcomeUnknown
-	}
-	p := c.poll(made.ID)
-	p.due = p.since.Add(firstPoll)
-	c.lost = newError(ReasonNotReady,
-		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID)
-	err = c.confirm(ctx, p)
-	if errors.Is(err, errUnusable) {
-		err = errOutcomeUnknown
-	}
-	return p, err
-}
-
-// confirm reads a server until a read shows it. One that the answer to the machine's own POST named
-// may still lack its labels until its look-ups should show them.
-func (c *creation) confirm(ctx context.Context, p *poll) error {
-	for byGet := false; ; byGet = true {
-		err := p.present(ctx)
-		switch {
-		case !errors.Is(err, errUnlabelled):
-			return err
-		case byGet && !c.clock.Now().Before(c.noPostBefore()):
-			return c.labelsMissing(p.last)
-		}
-		p.absence.onlyGet = true
-	}
-}
-
-// adopt reads a server that was found, and notes it as the machine's. errUnusable says that
-// this call cannot use it, because it is gone or being deleted.
-func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
-	p := c.poll(serverID)
-	err := c.confirm(ctx, p)
-	switch {
-	case errors.Is(err, errGone):
-		return nil, errUnusable
-	case err != nil:
-		return nil, err
-	case p.last.IsDeleting():
-		c.deleting = append(c.deleting, *p.last)
-		return nil, errUnusable
-	}
-	c.ledger.Adopt(c.key, serverID)
-	return p, nil
-}
-
-// lookUp finds the machine's server by name; errNone says that surely none can be used.
-func (c *creation) lookUp(ctx context.Context) (*poll, error) {
-	for search := c.search(); ; {
-		named, err := search.next(ctx)
+// findOne looks for the Machine's server by name, and adopts it. errNone: there is none that can be used.
+func (c *creation) findOne(ctx context.Context) (*tracked, error) {
+	for look := c.lookup(); ; {
+		found, err := look.next(ctx)
 		if err != nil {
 			return nil, err
 		}
-		own, deleting := withoutDeleting(named.servers)
-		c.deleting = deleting
-		kept, err := c.keepOne(ctx, own)
+		c.lookedAt = found.began
+		found.servers, c.deleting = withoutDeleting(found.servers)
+		kept, err := c.keepOne(ctx, found.servers)
 		if !errors.Is(err, errUnusable) {
 			return kept, err
 		}
@@ -199,49 +111,134 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 			return nil, newError(ReasonCreationTimedOut,
 				"machine %s is older than its creation timeout and has no server: it gets none, and is to be replaced", c.machine)
 		}
-		named.servers = nil // none that this call can use
-		if search.conclusive(named) {
+		found.servers = nil // no server that this call can use
+		if look.isSure(found) {
 			return nil, errNone
 		}
 	}
 }
 
-// isExpired says that the manager has given the machine up, or is about to.
-func (c *creation) isExpired() bool {
-	return !c.expires.IsZero() && !c.clock.Now().Before(c.expires)
-}
-
-// keepOne adopts the best of the machine's servers that can be used; errUnusable if there is
-// none. One in ERROR is the last choice: the call ends with its fault. The others are deleted:
-// the manager's orphan collector leaves them alone while the machine is in creation. A list may
-// lag: the one to keep is read first.
-func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
+// keepOne adopts the best of the Machine's servers that can be used; errUnusable if there is none. One in ERROR is the
+// last choice: the call ends with its fault. The others are deleted: the manager's orphan collector leaves them alone
+// while the Machine is in creation.
+func (c *creation) keepOne(ctx context.Context, servers []Server) (*tracked, error) {
 	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
 	for i := range servers {
-		kept, err := c.adopt(ctx, servers[i].ID)
-		switch {
-		case errors.Is(err, errUnusable):
-		case err != nil:
-			return nil, err
-		default:
-			klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
-			c.second = servers[i+1:]
-			return kept, nil
+		listed := c.track(servers[i].ID)
+		listed.getOnly = true // the list may be old: a GET decides
+		kept, err := c.adopt(ctx, listed)
+		if errors.Is(err, errUnusable) {
+			continue
 		}
+		c.surplus = servers[i+1:]
+		return kept, err
 	}
 	return nil, errUnusable
 }
 
-// deleteUnawaited asks once for the deletion of the servers that the machine does not use, and
-// waits for the answers, but not for long: neither a second server nor one whose deletion is stuck
-// may keep a machine from coming up.
-func (c *creation) deleteUnawaited(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, unawaitedTimeout)
+// adopt reads a server, and makes it the Machine's. errUnusable: it is gone or being deleted.
+func (c *creation) adopt(ctx context.Context, t *tracked) (*tracked, error) {
+	err := t.awaitLabelled(ctx)
+	switch {
+	case errors.Is(err, errGone):
+		return nil, errUnusable
+	case err != nil:
+		return nil, err
+	case t.last.server.IsDeleting():
+		c.deleting = append(c.deleting, *t.last.server)
+		c.memory.drop(&c.ref, t.id)
+		return nil, errUnusable
+	}
+	c.memory.adopt(&c.ref, t.id)
+	klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", t.id, "status", t.last.server.Status)
+	return t, nil
+}
+
+// awaitLabelled reads a server until a read shows it. One that the Machine's own POST created may lack its labels
+// until look-ups should show them.
+func (t *tracked) awaitLabelled(ctx context.Context) error {
+	for wasRead := false; ; wasRead = true {
+		err := t.awaitShown(ctx)
+		switch {
+		case !errors.Is(err, errUnlabelled):
+			return err
+		case wasRead && !t.call.clock.Now().Before(t.call.certain()):
+			return t.call.labelsMissing(t.last.server)
+		}
+		t.getOnly = true
+	}
+}
+
+// createOne sends the POST, and reads the server that its answer names. errOutcomeUnknown: it may have created another
+// one.
+func (c *creation) createOne(ctx context.Context) (*tracked, error) {
+	if err := c.checkExhausted(); err != nil {
+		return nil, err
+	}
+	if len(c.deleting) > 1 { // they hold the quota that a third one needs
+		c.deleteAside(ctx) // nothing else repeats a deletion that is stuck
+		return nil, cmp.Or(c.record().fault, newError(ReasonNotReady,
+			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
+			c.deleting[0].ID, c.deleting[1].ID, c.machine))
+	}
+	if !c.memory.claim(&c.ref, c.lookedAt) {
+		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
+	}
+	created, err := c.post(ctx)
+	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
+		return nil, c.ended(err)
+	}
+	c.startWaiting()
+	if err != nil {
+		c.lost = err
+		return nil, errOutcomeUnknown
+	}
+	t := c.track(created.ID)
+	t.due = t.since.Add(firstPoll)
+	c.lost = newError(ReasonNotReady,
+		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, created.ID)
+	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
+		err = errOutcomeUnknown
+	}
+	return t, err
+}
+
+// post sends a POST that was claimed, and records how it ended.
+func (c *creation) post(ctx context.Context) (*Server, error) {
+	end := c.memory.lost // also after a panic
+	defer func() { end(&c.ref) }()
+	server, err := c.client.CreateServer(ctx, c.serverRequest())
+	switch {
+	case err == nil:
+		end = func(ref *machineRef) { c.memory.accepted(ref, server.ID) }
+		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
+	case !outcomeUnknown(err):
+		end = c.memory.refused
+	}
+	c.noteExhausted(err)
+	return server, err
+}
+
+// awaitDeleting waits until the servers in DELETING are gone.
+func (c *creation) awaitDeleting(ctx context.Context) error {
+	var deletions []*tracked
+	for i := range c.deleting {
+		deletions = append(deletions, c.deletionOf(&c.deleting[i], false))
+	}
+	return c.deleteServers(ctx, deletions)
+}
+
+// deleteAside sends a DELETE for each server that the Machine does not use, and waits for the answers, not for the
+// effect: neither a surplus server nor one whose deletion is stuck may keep a Machine from coming up.
+func (c *creation) deleteAside(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
 	defer cancel()
 	var answers sync.WaitGroup
-	for _, server := range slices.Concat(c.second, c.deleting) {
+	for _, server := range slices.Concat(c.surplus, c.deleting) {
 		answers.Go(func() {
-			err := c.askToDelete(ctx, server.ID)
+			var err error
+			defer recovered(&err)
+			err = c.client.DeleteServer(ctx, server.ID)
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
@@ -252,78 +249,54 @@ func (c *creation) deleteUnawaited(ctx context.Context) {
 	answers.Wait()
 }
 
-// askToDelete sends a DELETE in a goroutine of its own.
-func (c *creation) askToDelete(ctx context.Context, serverID string) (err error) {
-	defer recovered(&err)
-	return c.client.DeleteServer(ctx, serverID)
+// failed returns the error of a call whose server did not become ready because of err. A server in ERROR is deleted,
+// unless it came from OpenStack, and its fault is the error. One that was deleted meanwhile is replaced by the manager's
+// next call, not by this one.
+func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
+	switch {
+	case errors.Is(err, errGone), errors.Is(err, errUnusable):
+		return newError(ReasonInterrupted, "the server of machine %s was deleted while it was being created", c.machine)
+	case !errors.Is(err, errFaulty):
+		return err
+	}
+	fault := faultyError(t.last.server, c.spec.UserData)
+	if c.fromOpenStack {
+		return fault
+	}
+	c.noteExhausted(fault)
+	if _, text := Classify(fault); c.failsLikeOthers(t.id) && ReasonIn(text) == ReasonServerFailed {
+		fault = newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
+	}
+	c.memory.failed(&c.ref, t.id, fault)
+	c.discard(ctx, t)
+	return fault
 }
 
-// discard asks once for the deletion of a server in ERROR, and waits only until it is under way:
-// what it ran into is to be told now. The machine's next call finds it if this failed.
-func (c *creation) discard(ctx context.Context, p *poll) {
-	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
-		"reason", sanitize(p.last.reason(c.spec.UserData).Error()))
-	deletion := c.deletionOf(p.last)
-	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
+// discard sends a DELETE for a server in ERROR, and waits only until its deletion is under way: the fault is to be
+// told now. If the DELETE fails, the Machine's next call finds the server.
+func (c *creation) discard(ctx context.Context, failed *tracked) {
+	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", failed.id,
+		"reason", sanitize(failed.last.server.reason(c.spec.UserData).Error()))
+	deletion := c.deletionOf(failed.last.server, failed.last.everListed)
+	limited, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
 	err := deletion.sendDelete(limited)
 	cancel()
 	var api *APIError
 	if errors.As(err, &api) && api.StatusCode != 0 {
-		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
+		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", failed.id)
 		return
 	}
 	limited, cancel = context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
-	for !deletion.last.IsDeleting() {
-		if _, err := deletion.next(limited); err != nil {
+	for !deletion.last.server.IsDeleting() {
+		if _, err := deletion.poll(limited); err != nil {
 			return // as a rule it is gone
 		}
 	}
 }
 
-// post sends the POST, which the ledger knows of already, and notes how it ended.
-func (c *creation) post(ctx context.Context) (*Server, error) {
-	end := c.ledger.OutcomeUnknown // also that of a panic
-	defer func() { end(c.key) }()
-	server, err := c.client.CreateServer(ctx, c.serverRequest())
-	switch {
-	case err == nil:
-		end = func(key ledger.Key) { c.ledger.Accepted(key, server.ID) }
-		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
-	case !outcomeUnknown(err):
-		end = c.ledger.Refused
-	}
-	c.noteExhausted(err)
-	return server, err
-}
-
-// failed is the answer where the server did not become ready: err says why. One that is
-// in ERROR is deleted, unless it came from OpenStack, and its fault is the answer; one that was
-// deleted under us is made again by the manager's next call, not by this one.
-func (c *creation) failed(ctx context.Context, p *poll, err error) error {
-	switch {
-	case errors.Is(err, errGone), errors.Is(err, errUnusable):
-		return newError(ReasonInterrupted,
-			"the server of machine %s was deleted while it was being created", c.machine)
-	case !errors.Is(err, errFaulty):
-		return err
-	}
-	fault := faultyError(p.last, c.spec.UserData)
-	if c.fromOpenStack {
-		return fault
-	}
-	c.noteExhausted(fault)
-	if _, text := Classify(fault); c.failsLikeOthers(p.id) && ReasonIn(text) == ReasonServerFailed {
-		fault = newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
-	}
-	c.ledger.Failed(c.key, p.id, fault)
-	c.discard(ctx, p)
-	return fault
-}
-
-// failsLikeOthers notes that a server of the class ended in ERROR. It reports whether another one had when
-// this one's POST was sent, and none has become ACTIVE since: STACKIT publishes no list of what it says when a
-// zone is full.
+// failsLikeOthers notes that a server of the class ended in ERROR, and reports whether another one had when this one's
+// POST was sent, with none ACTIVE since: STACKIT publishes no list of what it says when a zone is full.
 func (c *creation) failsLikeOthers(serverID string) bool {
 	class := c.specKey()
 	since, _ := c.failing.Lookup(class)
@@ -331,35 +304,33 @@ func (c *creation) failsLikeOthers(serverID string) bool {
 		c.failing.Set(class, c.clock.Now())
 		return false
 	}
-	entry := c.ledger.Get(c.key)
-	return entry.PostedAt(serverID).After(since)
+	r := c.record()
+	return r.postedAt(serverID).After(since)
 }
 
-// awaitReady waits until the server runs, each of its NICs has an address, and those of
-// the spec carry the allowedAddresses; it returns the addresses in a stable order.
-// errFaulty says that the server is in ERROR, errUnusable that it is being deleted. A step that
-// fails is tried again with the next read, unless the API refuses it.
-func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
-	p.begin()
-	for server := p.last; ; {
+// awaitReady waits until the server runs, each of its NICs has an address, and those of the spec carry the
+// allowedAddresses; it returns the addresses in a stable order. errFaulty: the server is in ERROR; errUnusable: it is
+// being deleted.
+func (t *tracked) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
+	t.call.startWaiting()
+	for server := t.last.server; ; {
 		if server != nil {
-			addresses, err := p.makeReady(ctx, server)
+			addresses, err := t.makeReady(ctx, server)
 			if err != nil || addresses != nil {
 				return addresses, err
 			}
 		}
-		seen, err := p.next(ctx)
-		if err != nil {
+		var err error
+		if server, err = t.poll(ctx); err != nil {
 			return nil, err
 		}
-		server = seen.server()
 	}
 }
 
-// makeReady does the next step for a server that was just read. It returns neither
-// addresses nor an error if the server must be read again first.
-func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
-	p.missing = ""
+// makeReady does the next step for a server that was just read. It returns neither addresses nor an error if the
+// server must be read again first. A step that fails is repeated with the next read, unless the API refuses it.
+func (t *tracked) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
+	t.missing = ""
 	switch {
 	case server.Status == statusError:
 		return nil, errFaulty
@@ -368,46 +339,39 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 	case server.Status != statusActive:
 		return nil, nil
 	}
-	p.failing.Set(p.specKey(), time.Time{})
-	connected, err := p.connect(ctx, p.id)
+	c := t.call
+	c.failing.Set(c.specKey(), time.Time{})
+	connected, err := c.connect(ctx, t.id)
 	if err == nil && connected.complete() {
 		return connected.addresses, nil
 	}
-	p.missing = connected.missing()
-	return nil, p.steps.afterStep(ctx, err, p.state())
+	t.missing = connected.missing()
+	return nil, t.steps.afterStep(ctx, err, t.state())
 }
 
-const (
-	// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type
-	// does not exist, is answered so again without a POST: every event of a class makes the manager
-	// call for all of its machines, whatever its retry period.
-	exhaustedFor = time.Minute
-	// unlabelledFor is how long the other machines of a class get no server after one showed no
-	// labels: an API that drops them must not fill a project with servers that nobody finds.
-	unlabelledFor = time.Hour
-)
+// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type does not exist, gets the
+// same answer without a POST: every event of a class makes the manager call for all of its Machines, whatever its
+// retry period.
+const exhaustedFor = time.Minute
 
-// classErrors remember why servers of a class are not asked for.
+// classErrors are the last errors of classes that ran out.
 type classErrors = recent.Map[classKey, classError]
 
-// classKey names a class across sessions, where it matters with the providerSpec that was refused:
-// another may be served.
+// classKey names a class across sessions, where it matters with the providerSpec that was refused: another one may be
+// served.
 type classKey struct {
-	endpoint, projectID, region, class string
-	spec                               [sha256.Size]byte
+	place
+	class string
+	spec  [sha256.Size]byte
 }
 
-// classError is what a class's machines are answered, and until when.
+// classError is the answer to a class's Machines until then.
 type classError struct {
 	err   error
 	until time.Time
-	// machine is the one whose server shows no labels.
-	machine string
 }
 
-func (c *call) classKey() classKey {
-	return classKey{endpoint: c.key.Endpoint, projectID: c.key.ProjectID, region: c.key.Region, class: c.class}
-}
+func (c *call) classKey() classKey { return classKey{place: c.ref.place, class: c.class} }
 
 func (c *call) specKey() classKey {
 	key := c.classKey()
@@ -415,7 +379,7 @@ func (c *call) specKey() classKey {
 	return key
 }
 
-// noteExhausted remembers the error if it says that something is exhausted.
+// noteExhausted records an error that the class ran out with.
 func (c *call) noteExhausted(err error) {
 	if isExhausted(err) {
 		c.exhausted.Set(c.specKey(), classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
@@ -430,31 +394,10 @@ func (c *call) checkExhausted() error {
 	return nil
 }
 
-// labelsMissing is the answer about a server that the answer to the machine's POST named: it has
-// the machine's name, and no machine label, though look-ups should find it by now. It may be
-// anybody's, and is neither used nor deleted.
+// labelsMissing is the error for a server that the answer to the Machine's POST named: it has the Machine's name, and
+// no machine label, though look-ups should find it by now. It may be another owner's, and is neither used nor deleted.
 func (c *call) labelsMissing(server *Server) error {
-	labels := labelSelector(c.serverLabels(c.cluster))
-	// The hour begins when look-ups should find what the POST made, not with each call of its machine.
-	until := c.noPostBefore().Add(unlabelledFor)
-	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.until.Before(until) {
-		c.unlabelled.Set(c.classKey(), classError{
-			err: newError(ReasonLabelsMissing,
-				"server %s was created for machine %s without its labels: MachineClass %s gets no other servers for an hour; "+
-					"only if it is that machine's, set %s on it, else rename it", server.ID, c.machine, c.class, labels),
-			until: until, machine: c.machine,
-		})
-	}
 	return newError(ReasonLabelsMissing,
 		"server %s has the name of machine %s and no machine label: only if it is this machine's, set %s on it; "+
-			"if it is not, rename it", server.ID, c.machine, labels)
-}
-
-// checkUnlabelled returns an error if a server of another machine of the class shows no labels.
-func (c *call) checkUnlabelled() error {
-	found, ok := c.unlabelled.Lookup(c.classKey())
-	if ok && c.clock.Now().Before(found.until) && found.machine != c.machine {
-		return found.err
-	}
-	return nil
+			"if it is not, rename it", server.ID, c.machine, labelSelector(c.serverLabels(c.cluster)))
 }

@@ -65,8 +65,6 @@ const (
 	// ReasonLabelsMissing is a server of the machine's name that does not show the labels it was
 	// made with, or that is somebody else's.
 	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonClusterUnknown is a MachineClass whose cluster label cannot be used.
-	ReasonClusterUnknown Reason = "ClusterUnknown"
 	// ReasonOtherProject is a machine whose server was made in another project or region.
 	ReasonOtherProject Reason = "OtherProject"
 	// ReasonNotTakenOver is a machine from OpenStack of which not exactly one server is found.
@@ -118,7 +116,6 @@ var reasonCodes = map[Reason]codes.Code{
 	ReasonAPIFailed:          codes.Unavailable,
 	ReasonNotOurs:            codes.FailedPrecondition,
 	ReasonLabelsMissing:      codes.FailedPrecondition,
-	ReasonClusterUnknown:     codes.FailedPrecondition,
 	ReasonOtherProject:       codes.FailedPrecondition,
 	ReasonNotTakenOver:       codes.FailedPrecondition,
 	ReasonResourceInUse:      codes.FailedPrecondition,

@@ -12,30 +12,51 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// readNICs reads the NICs of a server, together with other servers' of its network, and
-// notes their addresses and allowed addresses in the ledger.
+// readNICs reads the NICs of a server, together with other servers' of its network, and records their addresses and
+// allowed addresses.
 func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
-	result := c.readers.nicsOf(c.networkID()).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
-		Single: func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) },
-		Pick: func(byServer map[string][]NIC, _ time.Time) ([]NIC, bool) {
-			nics, shown := byServer[serverID]
-			return nics, shown
-		},
+	own, err := c.listNICs(ctx, serverID)
+	if err != nil {
+		return nil, err
+	}
+	if addresses := c.addressesOf(own); addresses != nil {
+		c.memory.sawNICs(&c.ref, serverID, func(seen *seenNICs) { seen.addresses = addresses })
+	}
+	if c.carryAll(own) {
+		c.sawAllowed(serverID)
+	}
+	return own, nil
+}
+
+// listNICs reads the NICs of a server from the list of its network or, where that does not show any, by themselves.
+func (c *call) listNICs(ctx context.Context, serverID string) (own []NIC, err error) {
+	lister := c.nicsIn(c.networkID())
+	var all *list[NIC]
+	if c.networkID() == "" {
+		all = &list[NIC]{}
+	} else {
+		all = lister.next(ctx, time.Time{}, ownGet)
+	}
+	for i := range all.items {
+		if all.items[i].ServerID == serverID {
+			own = append(own, all.items[i])
+		}
+	}
+	if all.err != nil || len(own) > 0 {
+		return own, all.err
+	}
+	err = lister.single(ctx, all, ownGet, func(ctx context.Context) (err error) {
+		own, err = c.client.ListServerNICs(ctx, serverID)
+		return err
 	})
-	if result.Err != nil {
-		return nil, result.Err
-	}
-	if addresses := c.addressesOf(result.Value); addresses != nil {
-		c.ledger.SawAddresses(c.key, serverID, addresses)
-	}
-	if c.carryAll(result.Value) {
-		c.ledger.SawAllowed(c.key, serverID, c.allowedFingerprint())
-	}
-	return result.Value, nil
+	return own, err
+}
+
+// sawAllowed records that the NICs of the machine's server carry the spec's allowedAddresses.
+func (c *call) sawAllowed(serverID string) {
+	c.memory.sawNICs(&c.ref, serverID, func(seen *seenNICs) { seen.allowed = c.allowedFingerprint() })
 }
 
 // networkID is the network of the machine's NICs; "" if these are the user's.
@@ -65,7 +86,7 @@ func (c *call) addressesOf(nics []NIC) (addresses []string) {
 type connection struct {
 	// addresses of the NICs; nil unless each of them has one.
 	addresses []corev1.NodeAddress
-	// allowed says that they carry the spec's allowedAddresses.
+	// allowed reports whether they carry the spec's allowedAddresses.
 	allowed bool
 }
 
@@ -79,21 +100,21 @@ func (n connection) missing() string {
 	return "not all of its NICs have an address"
 }
 
-// knownConnection returns the connection of the machine's server by the ledger.
+// knownConnection returns the connection of the machine's server by the record.
 func (c *call) knownConnection(serverID string) connection {
-	entry := c.ledger.Get(c.key)
-	if entry.ServerID != serverID {
+	entry := c.record()
+	if entry.serverID != serverID {
 		return connection{}
 	}
-	known := connection{allowed: entry.Allowed == c.allowedFingerprint()}
-	for _, address := range entry.Addresses {
+	known := connection{allowed: entry.nics.allowed == c.allowedFingerprint()}
+	for _, address := range entry.nics.addresses {
 		known.addresses = append(known.addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 	}
 	return known
 }
 
 // connect adds the missing allowedAddresses to the NICs of the machine's server, and
-// returns the connection after that. It makes no API call if the ledger has a complete
+// returns the connection after that. It makes no API call if the record has a complete
 // one.
 func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
 	known, nics, err := c.readConnection(ctx, serverID)
@@ -103,13 +124,13 @@ func (c *call) connect(ctx context.Context, serverID string) (connection, error)
 				return known, err
 			}
 		}
-		c.ledger.SawAllowed(c.key, serverID, c.allowedFingerprint())
+		c.sawAllowed(serverID)
 		known.allowed = true
 	}
 	return known, err
 }
 
-// readConnection reads the connection of the machine's server, unless the ledger has a
+// readConnection reads the connection of the machine's server, unless the record has a
 // complete one.
 func (c *call) readConnection(ctx context.Context, serverID string) (connection, []NIC, error) {
 	if known := c.knownConnection(serverID); known.complete() {
@@ -173,7 +194,7 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 	return selected
 }
 
-// carryAll says whether the NICs of the spec's networking carry the allowedAddresses.
+// carryAll reports whether the NICs of the spec's networking carry the allowedAddresses.
 func (c *call) carryAll(nics []NIC) bool {
 	if len(c.spec.AllowedAddresses) == 0 {
 		return true

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,11 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/klog/v2"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 const (
-	// migratedAnnotation on a Machine says that it came from OpenStack. STACKIT's Gardener
+	// migratedAnnotation marks a Machine that came from OpenStack. STACKIT's Gardener
 	// extension sets it when it moves a cluster.
 	migratedAnnotation = "stackit.cloud/migrated-machine"
 	// openStackClusterTag and the cluster's name are a tag that Gardener's OpenStack provider
@@ -29,7 +29,7 @@ const (
 	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
-// CameFromOpenStack says whether Gardener's OpenStack provider made the Machine's server.
+// CameFromOpenStack reports whether Gardener's OpenStack provider made the Machine's server.
 func CameFromOpenStack(machine *v1alpha1.Machine) bool {
 	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
 	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
@@ -42,19 +42,18 @@ func (c *call) providerID(serverID string) string {
 	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
 		return c.givenID
 	}
-	return providerid.Format(c.key.ProjectID, serverID)
+	return providerid.Format(c.ref.project, serverID)
 }
 
-// isByName says whether what has this name is the machine's, if that came from OpenStack:
-// neither labels nor metadata say that it is of another machine or cluster. What else they say
-// does not count.
+// isByName reports whether a resource of this name is the Machine's, if that came from OpenStack: neither labels nor
+// metadata name another machine or cluster. Nothing else of them counts.
 func (i identity) isByName(name string, labels, metadata map[string]string) bool {
 	machine, labelled := labels[StackitMachineLabel]
 	return name == i.machine && (!labelled || machine == i.machine) &&
 		!i.isOfAnotherCluster(labels) && !i.isOfAnotherCluster(metadata)
 }
 
-// isOfAnotherCluster says whether labels or metadata name another cluster: by a cluster label or
+// isOfAnotherCluster reports whether labels or metadata name another cluster: by a cluster label or
 // by a tag of Gardener's OpenStack provider.
 func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	clusters := slices.Collect(maps.Values(i.cluster))
@@ -71,18 +70,18 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	return false
 }
 
-// IsByName says whether what has this name, these labels and this metadata is the Machine's, if
-// that came from OpenStack. classLabels are those of the class's providerSpec.
+// IsByName reports whether a resource with this name, these labels and this metadata is the Machine's, if that came
+// from OpenStack. classLabels are those of the class's providerSpec.
 func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
 
 // takeOver returns the only server of a machine that came from OpenStack. It makes none and
 // deletes none, whatever there is.
-func (c *creation) takeOver(ctx context.Context) (*poll, error) {
-	server, err := c.existing(ctx)
+func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
+	server, err := c.theServer(ctx)
 	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
-	if isNone || err == nil && server.last.IsDeleting() {
+	if isNone || err == nil && server.last.server.IsDeleting() {
 		return nil, newError(ReasonNotTakenOver,
 			"machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other; "+
 				"delete the machine to have it replaced, or name its server by spec.providerID", c.machine)
@@ -99,7 +98,7 @@ func (c *call) checkSeveral(shown []Server) error {
 	for _, server := range staying {
 		ids = append(ids, server.ID)
 	}
-	known := c.ledger.Get(c.key).ServerID
+	known := c.record().serverID
 	if known != "" && !slices.ContainsFunc(shown, func(server Server) bool { return server.ID == known }) {
 		ids = append(ids, known)
 	}
@@ -115,18 +114,18 @@ func (c *call) checkSeveral(shown []Server) error {
 // confirmSingle returns what a look-up has shown of a machine that came from OpenStack once another one,
 // unexpectedApart later, shows no server beside it: one list may hide a server, and the one that it shows
 // would be deleted. Its error is that of checkSeveral, or of a read that ends the call.
-func (c *call) confirmSingle(ctx context.Context, search *search, found lookUp) (lookUp, error) {
+func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) (lookedUp, error) {
 	for {
 		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
 			return found, err
 		}
-		c.begin()
-		again, err := c.findNamed(ctx, later(found.ended.Add(unexpectedApart), search.retryAt), bySelector)
-		if ends := search.reads.afterRead(ctx, err, search.state); ends != nil {
+		c.startWaiting()
+		again, err := c.find(ctx, later(found.ended.Add(unexpectedApart), look.retryAt), true)
+		if ends := look.reads.afterRead(ctx, err, look.state); ends != nil {
 			return found, ends
 		}
 		if err != nil {
-			search.retryAt = c.clock.Now().Add(leastPoll)
+			look.retryAt = c.clock.Now().Add(minPoll)
 			continue
 		}
 		for _, server := range found.servers {
@@ -175,48 +174,42 @@ func OpenStackTag(server *Server) string {
 	return ""
 }
 
-// leftovers deletes the resources that are left of a machine that came from OpenStack when its
-// servers are gone. Gardener's OpenStack provider gives a server a NIC and a boot volume that are
-// resources of their own, with the machine's name and without our labels: those NICs of the
-// spec's network and those bootable volumes of the project that are the machine's by name
-// (isByName). Nothing else is deleted by its name, ever: not a volume of data that somebody
-// called like the machine.
+// leftovers deletes the resources that are left of a Machine that came from OpenStack when its servers are gone.
+// Gardener's OpenStack provider gives a server a NIC and a boot volume that are resources of their own, with the
+// Machine's name and without our labels: the NICs of the spec's network and the bootable volumes of the project that are
+// the Machine's by name (isByName) are deleted. Nothing else is ever deleted by its name: not a volume of data that has
+// the Machine's name by chance.
 type leftovers struct {
 	*call
 	// since is when the wait began: the poll interval follows from it.
 	since time.Time
 	// asked is when the API last accepted the deletion of each, or did not know it.
 	asked map[string]time.Time
-	// leftAlone are those that the log has told of; true for those that stay for good.
+	// leftAlone are those that were logged; true for those that stay whatever a later list shows.
 	leftAlone map[string]bool
 	// notFound is since when GETs answer 404 about a server that something is attached to.
 	notFound map[string]time.Time
-	// reads is the wait of the lists, steps has that of each of them.
-	reads wait
-	steps map[string]*wait
+	// reads and steps say which errors end the call: those of the lists, and those of each resource.
+	reads, steps wait
 	// state is what the last list showed, for the text of a late end.
 	state string
 }
 
-// leftoverWindow is the least time between two lists of leftover resources. Of many machines some
-// have just begun to wait, so that their own poll intervals would ask for a list each second.
-const leftoverWindow = 3 * time.Second
-
-// staleAttachment is for how long a NIC or volume may show as attached to a server that is gone,
-// until it counts as detached. The cloud releases them later than it removes the server.
+// staleAttachment is how long a NIC or volume may show as attached to a server that is gone, until it counts as
+// detached. The cloud releases them later than it removes the server.
 const staleAttachment = 2 * time.Minute
 
 // leftover is a NIC or a volume.
 type leftover struct {
 	// what it is, for texts, with its ID.
 	what string
-	// isByName says that it is the machine's.
+	// isByName reports whether it is the Machine's.
 	isByName bool
 	// serverID is the server that it is attached to; "" for none.
 	serverID string
-	// stays says why it is left alone whatever it is attached to; "" if it is not.
-	stays string
-	// isChanging says that it is being made or deleted.
+	// whyStays is why it is left alone whatever it is attached to; "" if it is not.
+	whyStays string
+	// isChanging reports whether it is being created or deleted.
 	isChanging bool
 
 	// read returns the zero leftover if there is none.
@@ -224,87 +217,70 @@ type leftover struct {
 	delete func(context.Context) error
 }
 
-// delete returns nil once two lists, unexpectedApart between them, show nothing more that is to
-// go, and none between them does: one list lies. All machines share the lists.
+// delete returns nil once two lists, unexpectedApart from each other, show nothing more that is to go, and none between
+// them does: one list may be wrong. All Machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
-	l.reads, l.steps = l.newWait(), map[string]*wait{}
+	l.reads, l.steps = l.newWait(), l.newWait()
 	l.since, l.asked = l.clock.Now(), map[string]time.Time{}
 	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
 	l.state = fmt.Sprintf("the servers of machine %s are gone, what they left is not read yet", l.machine)
-	l.begin()
+	l.startWaiting()
 	var due, first time.Time
 	for {
-		lists := l.readers.leftoversOf(l.networkID()).Read(ctx, coalesce.Request[leftoverList, leftoverList]{
-			NotBefore: due,
-			Pick:      func(all leftoverList, _ time.Time) (leftoverList, bool) { return all, true },
-		})
-		if ends := l.reads.afterRead(ctx, lists.Err, l.state); ends != nil {
+		found, began, failed := l.list(ctx, due)
+		if ends := l.reads.afterRead(ctx, failed, l.state); ends != nil {
 			return ends
 		}
-		pending, err := l.advanceAll(ctx, lists.Value)
+		pending, err := l.advanceAll(ctx, found)
 		switch {
 		case err != nil:
 			return err
-		case lists.Err != nil || pending:
+		case failed != nil || pending:
 			first = time.Time{}
 			due = l.clock.Now().Add(pollInterval(l.clock.Since(l.since)))
 			continue
 		case first.IsZero():
-			first = lists.Began
-		case lists.Began.Sub(first) >= unexpectedApart:
+			first = began
+		case began.Sub(first) >= unexpectedApart:
 			return nil
 		}
 		due = first.Add(unexpectedApart)
 	}
 }
 
-// advanceAll does the next step for each that a list shows, and says whether anything is still to
-// go. One that fails does not block the others.
-func (l *leftovers) advanceAll(ctx context.Context, list leftoverList) (pending bool, err error) {
-	var errs []error
-	for _, one := range l.byName(list) {
+// advanceAll does the next step for each that a list shows, and reports whether any is still to go. One that fails does
+// not block the others.
+func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending bool, err error) {
+	var first error
+	for _, one := range found {
 		stays, err := l.advance(ctx, &one)
-		errs = append(errs, l.waitOf(&one).afterStep(ctx, err, one.what+" is left"))
+		first = cmp.Or(first, err)
 		if err != nil || !stays {
 			pending = true
 			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s of its name is left", l.machine, one.what)
 		}
 	}
-	return pending, errors.Join(errs...)
+	return pending, l.steps.afterStep(ctx, first, l.state)
 }
 
-// waitOf returns the wait of one of them.
-func (l *leftovers) waitOf(one *leftover) *wait {
-	known, ok := l.steps[one.what]
-	if !ok {
-		known = new(l.newWait())
-		l.steps[one.what] = known
-	}
-	return known
-}
-
-// advance does the next step for one of them: stays says that it is to be left alone.
+// advance does the next step for one of them, and reports whether it is to be left alone.
 func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err error) {
 	switch {
 	case l.leftAlone[one.what]: // also after the other server went
 		return true, nil
-	case one.stays != "":
-		return l.leave(one, one.stays, true)
+	case one.whyStays != "":
+		return l.leave(one, one.whyStays, true)
 	case l.isAttached(one) && !l.isGone(one.serverID):
-		// By the readers, as each read of a server, but never by a list, which may lag.
-		result := l.readers.serversOf(l.scope()).Read(ctx, coalesce.Request[serverList, observation]{
-			Single: l.poll(one.serverID).get(false),
-		})
-		if result.Err != nil {
-			return false, result.Err
+		seen := l.track(one.serverID).get(ctx, nil) // never by a list, which may lag
+		if seen.err != nil {
+			return false, seen.err
 		}
-		server := result.Value.server()
-		l.noteFound(one.serverID, server != nil, result.Began)
-		if server == nil || server.IsDeleting() {
+		l.noteFound(one.serverID, seen.server != nil, seen.began)
+		if seen.server == nil || seen.server.IsDeleting() {
 			return false, nil
 		}
-		// A server of the machine's own name may be the one that is gone, in a read that lags.
-		return l.leave(one, "it is attached to server "+one.serverID, server.Name != l.machine)
+		// A server of the Machine's own name may be the one that is gone, in a read that lags.
+		return l.leave(one, "it is attached to server "+one.serverID, seen.server.Name != l.machine)
 	case l.isAttached(one), one.isChanging, l.clock.Since(l.asked[one.what]) < deletionPatience:
 		return false, nil
 	}
@@ -313,12 +289,14 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 
 // deleteOne deletes one that a list shows. The list may be old: a read by the ID has the last word.
 func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, err error) {
-	result := l.readers.leftovers.Read(ctx, coalesce.Request[struct{}, leftover]{Single: one.read})
-	seen, err := result.Value, result.Err
+	var seen leftover
+	if err = l.turn(ctx); err == nil {
+		seen, err = one.read(ctx)
+	}
 	switch {
 	case err != nil, seen.what == "": // the latter is gone
-	case seen.stays != "":
-		return l.leave(one, seen.stays, true)
+	case seen.whyStays != "":
+		return l.leave(one, seen.whyStays, true)
 	case !seen.isByName, seen.isChanging, l.isAttached(&seen):
 		return false, nil // the next list shows it
 	default:
@@ -332,16 +310,15 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 	return false, err
 }
 
-// isAttached says whether a server has it. One that is gone has nothing for longer than
-// staleAttachment.
+// isAttached reports whether a server has it. One that is gone has nothing for longer than staleAttachment.
 func (l *leftovers) isAttached(one *leftover) bool {
-	isStale := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
-	return one.serverID != "" && !isStale
+	getOnly := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
+	return one.serverID != "" && !getOnly
 }
 
-// noteFound notes whether a GET showed a server that something of the machine's name is attached to.
-// After a restart nobody remembers that the machine's server went: two GETs answering 404,
-// unexpectedApart and none between that shows it, prove it gone.
+// noteFound notes whether a GET showed a server that something of the Machine's name is attached to. After a restart
+// nothing is recorded of the Machine's server: two GETs that answer 404, unexpectedApart and none between that shows it,
+// prove it gone.
 func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 	first, isMissing := l.notFound[serverID]
 	switch {
@@ -350,19 +327,16 @@ func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 	case !isMissing:
 		l.notFound[serverID] = began
 	case began.Sub(first) >= unexpectedApart:
-		l.provedGone.Store(serverID, true)
+		l.memory.serverGone(&l.ref, serverID)
 	}
 }
 
-// isGone says that a server was proved gone: by this call, or not long ago by another.
-func (l *leftovers) isGone(serverID string) bool {
-	_, byThisCall := l.provedGone.Load(serverID)
-	return byThisCall || l.ledger.Gone(l.key, serverID)
-}
+// isGone reports whether a server was proved gone.
+func (l *leftovers) isGone(serverID string) bool { return !l.memory.goneAt(&l.ref, serverID).IsZero() }
 
-// leave notes that something of the machine's name stays, by this list or for good.
+// leave notes that something of the Machine's name stays, by this list or whatever a later one shows.
 func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, err error) {
-	if _, told := l.leftAlone[one.what]; !told {
+	if _, isLogged := l.leftAlone[one.what]; !isLogged {
 		klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone",
 			"machine", l.machine, "what", one.what, "why", why)
 		if why == bootableUnknown {
@@ -373,8 +347,7 @@ func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, 
 	return true, nil
 }
 
-// ignoreNotFound drops the API's answer that something does not exist: lists show when that
-// is so.
+// ignoreNotFound drops the API's answer that something does not exist: lists show when that is so.
 func ignoreNotFound(err error) error {
 	if IsNotFound(err) {
 		return nil
@@ -382,58 +355,27 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// leftoverList has the volumes of the project and the NICs of a network, by their names.
-type leftoverList struct {
-	volumes map[string][]Volume
-	nics    map[string][]NIC
-}
-
-// leftoversOf returns the reader of the leftover resources in a network; "" for volumes only.
-func (r *readers) leftoversOf(networkID string) *leftoverReader {
-	return r.leftoverLists.Get(networkID, func() *leftoverReader {
-		policy := r.policy
-		policy.Window = leftoverWindow
-		list := func(ctx context.Context) (leftoverList, error) { return r.listLeftovers(ctx, networkID) }
-		return coalesce.New[leftoverList, leftoverList](r.clock, policy, list)
-	})
-}
-
-// listLeftovers makes two reads, of which the first has had its turn.
-func (r *readers) listLeftovers(ctx context.Context, networkID string) (leftoverList, error) {
-	list := leftoverList{volumes: map[string][]Volume{}, nics: map[string][]NIC{}}
-	volumes, err := r.client.ListVolumes(ctx)
-	if err != nil {
-		return list, err
+// list returns what is the machine's by name: volumes of the project and NICs of the network. began is when the first
+// of the two lists did.
+func (l *leftovers) list(ctx context.Context, due time.Time) (found []leftover, began time.Time, err error) {
+	volumes, nics := l.volumes.next(ctx, due, listsOnly), &list[NIC]{}
+	if network := l.networkID(); volumes.err == nil && network != "" {
+		nics = l.nicsIn(network).next(ctx, time.Time{}, listsOnly)
 	}
-	for i := range volumes {
-		list.volumes[volumes[i].Name] = append(list.volumes[volumes[i].Name], volumes[i])
+	if err := cmp.Or(volumes.err, nics.err); err != nil {
+		return nil, time.Time{}, err
 	}
-	if networkID == "" {
-		return list, nil
-	}
-	if err := r.policy.Turn(ctx); err != nil {
-		return list, err
-	}
-	nics, err := r.client.ListNetworkNICs(ctx, networkID)
-	for i := range nics {
-		list.nics[nics[i].Name] = append(list.nics[nics[i].Name], nics[i])
-	}
-	return list, err
-}
-
-// byName returns what is the machine's by name.
-func (l *leftovers) byName(list leftoverList) (found []leftover) {
-	for _, volume := range list.volumes[l.machine] {
-		if one := l.volume(&volume); one.isByName && volume.Status != statusDeleted {
+	for i := range volumes.items {
+		if one := l.volume(&volumes.items[i]); one.isByName && volumes.items[i].Status != statusDeleted {
 			found = append(found, one)
 		}
 	}
-	for _, nic := range list.nics[l.machine] {
-		if one := l.nic(&nic); one.isByName {
+	for i := range nics.items {
+		if one := l.nic(&nics.items[i]); one.isByName {
 			found = append(found, one)
 		}
 	}
-	return found
+	return found, volumes.began, nil
 }
 
 // bootableUnknown is why a volume stays that may be one of data.
@@ -455,7 +397,7 @@ func (l *leftovers) volume(volume *Volume) leftover {
 		delete: func(ctx context.Context) error { return l.client.DeleteVolume(ctx, id) },
 	}
 	if volume.Bootable == nil && !one.isChanging {
-		one.stays = bootableUnknown
+		one.whyStays = bootableUnknown
 	}
 	return one
 }
@@ -474,7 +416,7 @@ func (l *leftovers) nic(nic *NIC) leftover {
 		delete: func(ctx context.Context) error { return l.client.DeleteNIC(ctx, networkID, id) },
 	}
 	if nic.IsNetworks() {
-		one.stays = "it belongs to its network"
+		one.whyStays = "it belongs to its network"
 	}
 	return one
 }

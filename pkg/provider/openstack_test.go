@@ -500,7 +500,7 @@ func TestAClassWhoseClusterCannotBeReadLosesNoNIC(t *testing.T) {
 			right := string(r.class.ProviderSpec.Raw)
 			m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
 			r.setSpec(labels)
-			wantReason(t, r.remove(m), provider.ReasonClusterUnknown)
+			wantReason(t, r.remove(m), provider.ReasonInvalidInput)
 			r.wantNamed("m1", 1, 1, 1)
 			r.class.ProviderSpec.Raw = []byte(right)
 			r.mustRemove(m)

@@ -84,6 +84,62 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 	}
 }
 
+// What lists cannot show is read by ID, and what GETs cannot tell by lists, however they fail by turns.
+func TestOneWayToReadIsEnough(t *testing.T) {
+	undecodable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}
+	tooLarge := iaasmock.Fault{Operation: "ListServers", Status: http.StatusRequestEntityTooLarge, Match: listsAll}
+	unavailable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable}
+	for name, lists := range map[string]iaasmock.Fault{"undecodable": undecodable, "too large": tooLarge, "unavailable": unavailable} {
+		for _, n := range []int{1, 8} {
+			bubble(t, fmt.Sprint("creations, lists are ", name, ", machines: ", n), func(t *testing.T) {
+				r := newRig(t, iaasmock.WithBootDuration(time.Minute))
+				began := time.Now()
+				done := start(func() error { return errors.Join(together(machines(n), r.createErr)...) })
+				<-time.After(3 * time.Second)
+				r.cloud.Inject(lists)
+				<-time.After(10 * time.Second)
+				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				wantWithin(t, began, 2*time.Minute)
+			})
+		}
+		if lists.Match != nil { // else nothing proves that there are no others
+			bubble(t, "a deletion, lists are "+name, func(t *testing.T) {
+				r := newRig(t)
+				m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+				r.mustCreate(machine("stays"))
+				<-time.After(time.Minute)
+				r.cloud.Inject(lists)
+				began := time.Now()
+				r.mustRemove(m)
+				wantWithin(t, began, deleteDuration+10*time.Second)
+			})
+		}
+	}
+}
+
+// A DELETE had no effect, a GET answers 404 at random, and all others 403: lists tell that the server is there.
+func TestADELETEIsRepeatedWhileGETsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		r.mustCreate(machine("stays"))
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusNoContent})
+		atRandom := randomNotFound
+		atRandom.After = 1500 * time.Millisecond
+		r.cloud.Inject(atRandom)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 1500 * time.Millisecond, Status: http.StatusForbidden,
+			Match: func(request *http.Request) bool { return strings.HasSuffix(request.URL.Path, serverOf(m)) }})
+		began := time.Now()
+		r.mustRemove(m)
+		wantWithin(t, began, time.Minute)
+		r.wantNamed("m1", 0, 0, 0)
+	})
+}
+
 // The account lost its role: what it may still list is empty, and proves nothing.
 func TestAnAccountThatLostItsRoleProvesNoServerGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -219,6 +275,92 @@ func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 	}
 }
 
+// Lists of the project that fail for a while do not give way to lists by label, which do not show a server from before
+// there were labels.
+func TestListsOfTheProjectThatFailForAWhileHideNoServer(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"one is too large":    {Count: 1, Status: http.StatusRequestEntityTooLarge},
+		"one hangs":           {Duration: 5 * time.Second, NeverAnswers: true, Status: http.StatusGatewayTimeout},
+		"one is undecodable":  {Count: 1, Status: http.StatusOK, Body: `{"items":[5]}`},
+		"an outage of 40 s":   {Duration: 40 * time.Second, Status: http.StatusGatewayTimeout},
+		"one of five minutes": {Duration: 5 * time.Minute, Status: http.StatusGatewayTimeout},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			id := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
+			m := machine("m1")
+			<-time.After(time.Minute)
+			r.restartNow()
+			<-time.After(time.Minute)
+			fault.Operation, fault.Match = "ListServers", withoutSelector
+			r.cloud.Inject(fault)
+			wantReason(t, r.createErr(m), provider.ReasonNotOurs)
+			r.wantOnly(id)
+		})
+	}
+}
+
+// Nor do they ever for a Machine from OpenStack without a ProviderID: no label need show its server.
+func TestADeletionByNameNeedsListsOfTheProject(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"too large":   {Status: http.StatusRequestEntityTooLarge},
+		"undecodable": {Status: http.StatusOK, Body: `{"items":[5]}`},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.fromOpenStack("m1")
+			m := migrated(machine("m1"))
+			<-time.After(time.Minute)
+			r.restartNow()
+			fault.Operation, fault.Match = "ListServers", withoutSelector
+			remove := r.cloud.Inject(fault)
+			for range 3 {
+				if r.remove(m) == nil {
+					t.Fatal("the manager is told that the server is gone")
+				}
+				<-time.After(5 * time.Second)
+			}
+			remove()
+			r.mustRemove(m)
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
+// A GET that hangs takes its 20 s, so that three lists do not lie within a minute if each follows one.
+func TestADeletionEndsWhileGETsHang(t *testing.T) {
+	for _, n := range []int{1, 3} { // who is deleted, of three
+		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+			r := newRig(t, iaasmock.WithDeleteDuration(70*time.Second))
+			all := machines(3)
+			wantNone(t, together(all, r.createErr))
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", NeverAnswers: true, Status: http.StatusGatewayTimeout})
+			began := time.Now()
+			wantNone(t, together(all[:n], r.remove))
+			wantWithin(t, began, 3*time.Minute)
+		})
+	}
+}
+
+// Who can read by itself does so when it is due, however long lists are put off.
+func TestListsThatFailDelayNoCreation(t *testing.T) {
+	for _, n := range []int{1, 2, 8} {
+		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+			const boot = 65 * time.Second
+			r := newRig(t, iaasmock.WithBootDuration(boot))
+			began := time.Now()
+			done := start(func() error { return errors.Join(together(machines(n), r.createErr)...) })
+			<-time.After(3 * time.Second)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable})
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			wantWithin(t, began, boot+10*time.Second)
+		})
+	}
+}
+
 // An API answers 403 by mistake for a moment, now and then.
 func TestAMomentOf403EndsNoCreation(t *testing.T) {
 	for name, faults := range map[string][]iaasmock.Fault{
@@ -278,7 +420,7 @@ func TestADeletedServerThatAnswers403(t *testing.T) {
 		atMost            time.Duration
 	}{
 		"deleted by this process":                   {false, false, deleteDuration + 5*time.Second},
-		"the project's last, by this process":       {false, true, deleteDuration + 5*time.Second},
+		"the project's last, by this process":       {false, true, deleteDuration + 20*time.Second},
 		"deleted by a predecessor, others are left": {true, false, time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -327,7 +469,7 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 		says          string
 		nics, volumes int // that are left of a server from OpenStack
 	}{
-		"a creation, GETs and lists of servers": {nil, both, time.Second, "listing servers", 0, 0},
+		"a creation, GETs and lists of servers": {nil, both, time.Second, servers, 0, 0},
 		"a creation, reads of NICs":             {nil, []string{"ListServerNICs", "ListNics"}, time.Second, "NICs", 0, 0},
 		"a creation, updates of NICs":           {nil, []string{"UpdateNic"}, time.Second, "updating a NIC", 0, 0},
 		"GETs and lists of servers":             {ours, both, 0, servers, 0, 0},

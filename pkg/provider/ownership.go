@@ -35,19 +35,12 @@ type identity struct {
 	class   string
 	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
 	cluster map[string]string
-	// clusterUnknown says that the providerSpec's cluster label cannot be decoded, is empty (a
-	// template's missing value) or is no valid label. A providerSpec without one is fine. Only
-	// the server that the request itself names may be touched then, and a look-up by labels
-	// would prove nothing.
-	clusterUnknown bool
-	// unlabelable says that the machine's or class's name cannot be a label: no server
-	// carries it.
+	// unlabelable reports whether the machine's or class's name cannot be a label: no server carries it.
 	unlabelable bool
-	// fromOpenStack says that the Machine came from OpenStack: its server may have its name and
-	// none of our labels, and nobody may make a second one.
+	// fromOpenStack reports whether the Machine came from OpenStack: its server may have its name and none of our
+	// labels, and it gets no second one.
 	fromOpenStack bool
-	// byName says that it did, and that no ProviderID names its server: then that counts by
-	// its name.
+	// byName reports whether it did, and no ProviderID names its server: then the server counts by its name.
 	byName bool
 }
 
@@ -62,7 +55,7 @@ func newIdentity(machine, class string, labels map[string]string) identity {
 	return identity{machine: machine, class: class, cluster: cluster}
 }
 
-// IsClusterLabel says whether a label's key scopes servers to a cluster: it ends in "/cluster".
+// IsClusterLabel reports whether a label's key scopes servers to a cluster: it ends in "/cluster".
 func IsClusterLabel(key string) bool { return strings.HasSuffix(key, clusterLabelSuffix) }
 
 // serverLabels are the labels of a new server: the spec's, and over them ours.
@@ -93,7 +86,7 @@ func (i identity) machineSelector() map[string]string {
 // everything: where no label is known, servers are known by ID only.
 func (i identity) scope() map[string]string {
 	switch {
-	case i.unlabelable, i.clusterUnknown:
+	case i.unlabelable:
 		return nil
 	case len(i.cluster) > 0:
 		return i.cluster
@@ -110,11 +103,10 @@ func (i identity) classSelector() map[string]string {
 	return selector
 }
 
-// findable says whether a server can be found as the machine's without its ID.
+// findable reports whether a server can be found as the machine's without its ID.
 func (i identity) findable() bool { return !i.unlabelable || i.byName }
 
-// matches says whether a server has the labels of a selector: lists are checked again on
-// our side.
+// matches reports whether a server has the labels of a selector: lists are checked again on our side.
 func matches(server *Server, selector map[string]string) bool {
 	for key, value := range selector {
 		if actual, ok := server.Labels[key]; !ok || actual != value {
@@ -145,13 +137,10 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 }
 
 // checkOwned returns an error unless the server is the machine's: only such a server may
-// be changed or deleted. byID says that the request's ProviderID names this very server:
+// be changed or deleted. byID reports whether the request's ProviderID names this very server:
 // then one without a machine label counts by its name.
 func (i identity) checkOwned(server *Server, byID bool) error {
-	if i.clusterUnknown && !byID {
-		return i.clusterUnknownError()
-	}
-	if key, contradicts := i.contradiction(server); contradicts && !i.clusterUnknown {
+	if key, contradicts := i.contradiction(server); contradicts {
 		return notOurs(server, key, i.cluster[key])
 	}
 	label, labelled := server.Labels[StackitMachineLabel]
@@ -167,42 +156,41 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 }
 
 // CheckOwned returns an error unless the server is the Machine's, by the rule that decides
-// before every change and deletion. labels are those of the class's providerSpec; byID says
-// that the Machine's ProviderID names this very server. The error's code is
+// before every change and deletion. labels are those of the class's providerSpec; byID reports
+// whether the Machine's ProviderID names this very server. The error's code is
 // FailedPrecondition.
 func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
-// FoundByName says whether the driver would find the server as the Machine's by its labels,
+// FoundByName reports whether the driver would find the server as the Machine's by its labels,
 // without a ProviderID. labels are those of the class's providerSpec.
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
 }
 
-// Every server passes a check on its way into a call: those that a look-up shows admits, those that
-// a read by an ID shows enter.
+// Every server passes a check on its way into a call: admits checks those that a look-up shows, enter those that are
+// read by their ID.
 
-// admits says whether a server that a look-up shows may be used: it is the machine's, and was
-// not proved gone.
+// admits reports whether a server that a look-up shows may be used: it is the machine's, and was not proved gone.
 func (c *call) admits(server *Server) bool {
-	return c.checkOwned(server, false) == nil && !c.ledger.Gone(c.key, server.ID) && !c.isOfYounger(server.ID)
+	return c.checkOwned(server, false) == nil && !c.memory.wasGone(&c.ref, server.ID) && !c.isOfYounger(server.ID)
 }
 
-// isReplaced says that the Machine is being deleted, and that this process has asked for or adopted a server
-// for a younger one of its name. Deletions may still be under way then: the manager's workers, and a leader that
+// isReplaced reports whether the Machine is being deleted, and this process has created or adopted a server for a
+// younger one of its name. Deletions may still be under way then: the manager's workers, and a leader that
 // stood still, go on with the older one after its finalizer is gone.
-func (c *call) isReplaced() bool { return c.isDeleted && c.ledger.Get(c.key).OfYounger }
+func (c *call) isReplaced() bool { return c.isDeleted && new(c.record()).isOfYounger(&c.ref) }
 
-// isOfYounger says that the server may be the younger Machine's, as all are that the older one's ProviderID does
+// isOfYounger reports whether the server may be the younger Machine's, as all are that the older one's ProviderID does
 // not name.
 func (c *call) isOfYounger(serverID string) bool {
-	return c.isReplaced() && (serverID != c.serverID || serverID == c.ledger.Get(c.key).ServerID)
+	return c.isReplaced() && (serverID != c.serverID || serverID == c.record().serverID)
 }
 
 // enter admits a server that a read by its ID shows. One that the answer to our own POST
-// named is Unread until a read has shown whose it is: if it is somebody else's, the ledger
+// named is unread until a read has shown whose it is: if it is another machine's, the record
 // notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
 // call must not use it yet (errUnlabelled).
 func (c *call) enter(server *Server, byID bool) error {
@@ -210,26 +198,26 @@ func (c *call) enter(server *Server, byID bool) error {
 		return nil // the caller names the server, and changes nothing
 	}
 	err := c.checkOwned(server, byID)
-	entry := c.ledger.Get(c.key)
+	entry := c.record()
 	switch {
 	case c.isOfYounger(server.ID):
 		return errUnusable
-	case entry.ServerID != server.ID || !entry.Unread:
+	case entry.serverID != server.ID || !entry.isUnread:
 		return err
 	case err == nil:
-		c.ledger.Adopt(c.key, server.ID)
+		c.memory.adopt(&c.ref, server.ID)
 		return nil
 	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
 		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
 			"machine", c.machine, "server", server.ID, "err", err)
-		c.ledger.NotOurs(c.key, server.ID)
+		c.memory.disown(&c.ref, server.ID)
 		return errUnusable
 	}
 }
 
-// hasOnlyItsName says that a server has the machine's name, no machine label, and nothing
+// hasOnlyItsName reports whether a server has the machine's name, no machine label, and nothing
 // that contradicts.
 func (i identity) hasOnlyItsName(server *Server) bool {
 	_, labelled := server.Labels[StackitMachineLabel]
@@ -275,11 +263,4 @@ func rank(server *Server) int {
 	default:
 		return 1
 	}
-}
-
-// clusterUnknownError is the answer to what only a look-up by labels could tell.
-func (i identity) clusterUnknownError() error {
-	return newError(ReasonClusterUnknown,
-		"the cluster label in the providerSpec of MachineClass %s cannot be used, "+
-			"so that the cluster's servers cannot be told from others: correct providerSpec.labels, and write the key so", i.class)
 }

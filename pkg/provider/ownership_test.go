@@ -85,9 +85,8 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 	}
 }
 
-// Only the server that the request itself names may be touched where the cluster is unknown, and nothing
-// found by name may be told from another cluster's. No server can carry a label that is not valid, but
-// those that were made before it was edited carry the old one.
+// Where the cluster is unknown nothing can be told from another cluster's: no server is touched until the label is right.
+// No server can carry a label that is not valid, but those that were made before it was edited carry the old one.
 func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 	labelled := func(value string) string { return `{"labels": {"` + clusterLabel + `": ` + value + `}}` }
 	for name, spec := range map[string]string{
@@ -103,19 +102,23 @@ func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			created := r.mustCreate(machine("m1"))
-			second := r.makeServer("m1", nil)
+			r.makeServer("m1", nil)
 			r.restart()
+			right := r.class.ProviderSpec
 			r.class.ProviderSpec = runtime.RawExtension{Raw: []byte(spec)}
+			r.cloud.ResetCalls()
 			if listed := r.list(); len(listed) > 0 { // an error would end the manager's orphan run
 				t.Errorf("ListMachines lists %v, which cannot be known", listed)
 			}
-			if err := r.remove(machine("m1")); err == nil {
-				t.Error("DeleteMachine by name is a success")
-			}
 			m := withID(r.deleted(machine("m1")), created.ProviderID)
-			wantCode(t, r.statusErr(m), codes.OK)
+			for _, err := range []error{r.remove(machine("m1")), r.delete(m), r.statusErr(m), r.createErr(machine("m2"))} {
+				wantCode(t, err, codes.InvalidArgument)
+				wantSaid(t, err.Error(), "providerSpec")
+			}
+			r.wantNoCalls()
+			r.class.ProviderSpec = right
 			r.mustDelete(m)
-			r.wantOnly(second)
+			r.wantNothingLeft()
 		})
 	}
 }

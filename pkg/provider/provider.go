@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -49,15 +48,9 @@ type Provider struct {
 	// registerer shows the meters; nil if nobody looks.
 	registerer prometheus.Registerer
 
-	setup     sync.Once
-	meters    *meters
-	ledger    *ledger.Ledger
-	exhausted *classErrors
-	// unlabelled are the classes of which a server shows no labels.
-	unlabelled *classErrors
-	// failing is since when servers of a class end in ERROR, none of them having run.
-	failing  *recent.Map[classKey, time.Time]
-	consoles *consoles
+	setup   sync.Once
+	meters  *meters
+	process *process
 	// firstCall is when this process was called first.
 	firstCall time.Time
 	// sessions are the newest of each project.
@@ -65,6 +58,18 @@ type Provider struct {
 	readers  *recent.Map[readersKey, *readers]
 	// warned are the classes and fields that were warned about.
 	warned *recent.Map[string, bool]
+}
+
+// process is what all calls share.
+type process struct {
+	clock    clock.Clock
+	meters   *meters
+	memory   *memory
+	consoles *consoles
+	// exhausted has the classes that ran out of quota or capacity.
+	exhausted *classErrors
+	// failing is since when servers of a class end in ERROR, none of them having run.
+	failing *recent.Map[classKey, time.Time]
 }
 
 // readersKey tells readers apart: one Secret must not wait for another's
@@ -158,11 +163,11 @@ func (p *Provider) init() {
 		if p.creation == nil {
 			p.creation = &creationTimes{defaultCreationTimeout, DefaultCreationWait}
 		}
-		p.ledger = ledger.New(p.clock, *p.settle)
-		p.exhausted = recent.New[classKey, classError](p.clock, exhaustedFor)
-		p.unlabelled = recent.New[classKey, classError](p.clock, unlabelledFor)
-		p.failing = recent.New[classKey, time.Time](p.clock, ledger.Lifetime)
-		p.consoles = newConsoles(p.clock)
+		p.process = &process{
+			clock: p.clock, meters: p.meters, memory: newMemory(p.clock, *p.settle), consoles: newConsoles(p.clock),
+			exhausted: recent.New[classKey, classError](p.clock, exhaustedFor),
+			failing:   recent.New[classKey, time.Time](p.clock, recordLifetime),
+		}
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
@@ -179,15 +184,15 @@ func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
 // readersOf returns the readers of the session's calls in the region.
 func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	return p.readers.Get(readersKey{session, region}, func() *readers {
-		return newReaders(session, region, p.clock, p.meters)
+		return newReaders(session, region, p.process)
 	})
 }
 
 // predecessors returns when a predecessor's last POST must show in lists, for a Machine that
 // was created then; the zero time if no predecessor can have worked on it. Of a Machine that
-// is young, too, the ledger has all that this process did. The orphan collector's Machines
+// is young, too, the memory has all that this process did. The orphan collector's Machines
 // have no creation time: they name their server.
-func (p *Provider) predecessors(created time.Time) (showFrom time.Time, young bool) {
+func (p *Provider) predecessors(created time.Time) (certain time.Time, young bool) {
 	since := p.firstCall
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {
@@ -200,7 +205,7 @@ func (p *Provider) predecessors(created time.Time) (showFrom time.Time, young bo
 	if created.Before(since.Add(clockSkew)) {
 		return since.Add(*p.settle), false
 	}
-	return time.Time{}, p.clock.Since(created) < ledger.Lifetime-clockSkew
+	return time.Time{}, p.clock.Since(created) < recordLifetime-clockSkew
 }
 
 // noteWarning notes a warning, and says whether it was not given before, as far as is

@@ -158,13 +158,14 @@ func TestMachinesDoWithoutListsOrWithOldOnes(t *testing.T) {
 	for name, row := range map[string]struct {
 		lag    time.Duration
 		faults faults
+		over   time.Duration // the boot of a server
 	}{
-		"they lag":        {25 * time.Second, nil},
-		"they hang":       {0, faults{{Operation: "ListServers", After: 5 * time.Second, Delay: 24 * time.Hour}}},
-		"they answer 500": {0, faults{{Operation: "ListServers", After: 3 * time.Second, Status: http.StatusInternalServerError}}},
+		"they lag":        {25 * time.Second, nil, 30 * time.Second},
+		"they hang":       {0, faults{{Operation: "ListServers", After: 5 * time.Second, Delay: 24 * time.Hour}}, time.Minute}, // a read ends after 20 s
+		"they answer 500": {0, faults{{Operation: "ListServers", After: 3 * time.Second, Status: http.StatusInternalServerError}}, 30 * time.Second},
 		"they cannot be decoded": {0, faults{
 			{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll},
-			{Operation: "ListNics", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}}},
+			{Operation: "ListNics", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}}, 30 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c := newFleet(t, 20, 20, iaasmock.WithListLag(row.lag))
@@ -172,7 +173,7 @@ func TestMachinesDoWithoutListsOrWithOldOnes(t *testing.T) {
 				c.cloud.Inject(fault)
 			}
 			c.each(c.bringUp)
-			if over := slices.Max(c.overBoot()); over > 30*time.Second {
+			if over := slices.Max(c.overBoot()); over > row.over {
 				t.Errorf("one took %s over the boot of its server", over)
 			}
 			c.wantFewCalls("up", 12)

@@ -217,12 +217,12 @@ func TestAnEditedClassLosesNoServer(t *testing.T) {
 		"a cluster in another case": {func(_ *rig, spec map[string]any) {
 			spec["Labels"] = spec["labels"]
 			delete(spec, "labels")
-		}, true, false, codes.FailedPrecondition},
+		}, true, false, codes.InvalidArgument},
 		// One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
 		// concluded from it.
 		"a cluster of a wrong type, too": {func(_ *rig, spec map[string]any) {
 			spec["machineType"], spec["labels"] = 5, map[string]any{clusterLabel: 1}
-		}, true, false, codes.FailedPrecondition},
+		}, true, false, codes.InvalidArgument},
 		// The class says "no cluster", the server says "shoot-a".
 		"no cluster": {func(_ *rig, spec map[string]any) { delete(spec, "labels") }, true, true, codes.FailedPrecondition},
 	} {
@@ -297,6 +297,10 @@ func TestKeysInAnotherCase(t *testing.T) {
 			r.wantNoCalls()
 			if got := r.list(); len(got) != row.listed {
 				t.Errorf("listed %v, want %d", got, row.listed)
+			}
+			if row.listed == 0 { // in the class's cluster: which that is nothing says
+				wantReason(t, r.remove(m), provider.ReasonInvalidInput)
+				r.setSpec(nil)
 			}
 			wantCode(t, r.statusErr(m), codes.OK)
 			r.mustRemove(m)

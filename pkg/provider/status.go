@@ -11,47 +11,43 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readyByLedger returns the machine's server if this process knows one, it is ACTIVE and
-// nothing is left to do for it; else errUnusable. It makes no look-up by name:
-// CreateMachine does, and finishes what is unfinished.
-func (c *call) readyByLedger(ctx context.Context) (id string, err error) {
-	id = c.ledger.Get(c.key).ServerID
+// readRecorded returns the server in the record if it is ACTIVE and nothing is left to do for it; else errUnusable. It
+// makes no look-up by name: CreateMachine does, and finishes what is unfinished.
+func (c *call) readRecorded(ctx context.Context) (id string, err error) {
+	id = c.record().serverID
 	if id == "" || !c.knownConnection(id).complete() {
 		return "", errUnusable
 	}
-	seen, err := c.poll(id).next(ctx)
-	if err = cmp.Or(err, seen.failed); err != nil && !isNotOurs(err) {
+	t := c.track(id)
+	server, err := t.poll(ctx)
+	if err = cmp.Or(err, t.reads.lastError); err != nil && !isNotOurs(err) {
 		return "", err
 	}
-	if server := seen.server(); err != nil || server == nil || server.Status != statusActive {
+	if err != nil || server == nil || server.Status != statusActive {
 		return "", errUnusable
 	}
 	return id, nil
 }
 
-// namedByRequest reads the server that the request's ProviderID names; errGone says that it
-// is gone, errUnusable that it is being deleted. Before that is certain, Unavailable brings
-// the manager back. NotFound would be believed: the manager takes a Machine with a ProviderID
-// whose status is NotFound for created, and never initializes its server. For one that is
-// deleted a single 404 will do: DeleteMachine decides.
-func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
-	p := c.poll(c.serverID)
-	p.absence.isDeletion = isDeleted
+// readNamed reads the server that the request's ProviderID names. errGone: it is gone; errUnusable: it is being
+// deleted. Before that is certain, Unavailable brings the manager back: NotFound would be believed. The manager takes a
+// Machine with a ProviderID whose status is NotFound for created, and never initializes its server. For a Machine that
+// is deleted a single 404 is enough: DeleteMachine decides.
+func (c *call) readNamed(ctx context.Context) error {
+	t, certain := c.track(c.serverID), c.certain()
+	t.removal.isWanted = c.isDeleted
 	for {
-		seen, err := p.next(ctx)
-		server := seen.server()
+		server, err := t.poll(ctx)
 		switch {
 		case err != nil:
 			return err
-		case seen.failed != nil:
-			continue
-		case server == nil && isDeleted:
+		case t.reads.lastError != nil:
+		case server == nil && c.isDeleted:
 			return errGone
-		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
+		case server == nil && c.clock.Now().Before(certain):
 			return newError(ReasonNotReady,
 				"server %s was not found, but it is too young to be sure that it is gone", c.serverID)
-		case server == nil:
-			continue // the next reads prove it
+		case server == nil: // the next reads prove it
 		case server.IsDeleting():
 			return errUnusable
 		default:
@@ -60,20 +56,20 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 	}
 }
 
-// initialized returns the machine's server once its NICs carry what they should, and
-// their addresses. It makes no API call for one that this process has seen so.
-func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.NodeAddress, err error) {
-	id = c.ledger.Get(c.key).ServerID
+// initialize returns the Machine's server once its NICs carry what they should, and their addresses. It makes no API
+// call for a server that the record has seen so.
+func (c *call) initialize(ctx context.Context) (id string, addresses []corev1.NodeAddress, err error) {
+	id = c.record().serverID
 	if known := c.knownConnection(id); known.complete() && (c.serverID == "" || c.serverID == id) {
 		return id, known.addresses, nil
 	}
-	server, err := c.existing(ctx)
+	t, err := c.theServer(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	addresses, err = server.awaitReady(ctx)
+	addresses, err = t.awaitReady(ctx)
 	if errors.Is(err, errFaulty) {
-		err = faultyError(server.last, c.spec.UserData)
+		err = faultyError(t.last.server, c.spec.UserData)
 	}
-	return server.id, addresses, err
+	return t.id, addresses, err
 }

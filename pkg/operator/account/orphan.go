@@ -61,7 +61,7 @@ func Clusters(classes []*Class) []map[string]string {
 	for _, class := range classes {
 		labels := class.Inputs.ClusterLabels
 		known := slices.ContainsFunc(clusters, func(cluster map[string]string) bool { return maps.Equal(cluster, labels) })
-		if len(labels) > 0 && !known && !class.IsForeign() && !class.Inputs.ClusterUnknown {
+		if len(labels) > 0 && !known && !class.IsForeign() {
 			clusters = append(clusters, labels)
 		}
 	}

@@ -192,7 +192,7 @@ func (m *machineView) clusterLabels() map[string]string {
 }
 
 // knowsClass says whether the labels of the Machine's class are known.
-func (m *machineView) knowsClass() bool { return m.class != nil && !m.class.Inputs.ClusterUnknown }
+func (m *machineView) knowsClass() bool { return m.class != nil && m.class.Inputs.ClusterLabels != nil }
 
 // specLabels are those of the Machine's class. Where they are not known, the server's own
 // cluster labels must do: they contradict nothing.

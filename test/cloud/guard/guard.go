@@ -24,7 +24,7 @@ const (
 	// MaxServers is how many servers a run may create. The specs create 9; a Machine that cannot get a
 	// server may be given more before it is deleted.
 	MaxServers = 18
-	// unexpectedAbsence is how long GET must miss a server that nobody deletes, from pkg/provider/gone.go.
+	// unexpectedAbsence is how long GET must miss a server that nobody deletes, from pkg/provider/server.go.
 	unexpectedAbsence = 15 * time.Second
 )
 

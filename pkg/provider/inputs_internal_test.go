@@ -44,7 +44,7 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
 			in := decodeInputs(nil, class, &corev1.Secret{}, true)
 			code, text := Classify(in.problems(strict, nil))
-			if code != codes.InvalidArgument || len(concerning(row.field, in.others)) == 0 || !strings.Contains(text, row.field) {
+			if code != codes.InvalidArgument || len(concerning(row.field, append(in.needed, in.others...))) == 0 || !strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
 			}
 			if errs := len(in.needed) + len(in.others); errs > 20 {

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Fields that errors name, beside those of packages apis and validation.
+var (
+	classProviderPath = field.NewPath("machineClass", "provider")
+	machineNamePath   = field.NewPath("machine", "metadata", "name")
+)
+
+// Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
+// the driver does.
+type Inputs struct {
+	Secret *apis.Secret
+	// Spec has its defaults set. A field that could not be decoded is empty.
+	Spec *apis.ProviderSpec
+	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
+	// of others: as a rule one, or none. It is nil if they cannot be decoded, or no server can have them.
+	ClusterLabels map[string]string
+	// Unknown are the fields of the providerSpec that the driver ignores, or refuses with
+	// --strict-provider-spec, as apis.DecodeProviderSpec names them.
+	Unknown []error
+	// Errors are everything that a strict call would refuse, with the paths of the fields:
+	// providerSpec.…, secret.…, machineClass.… .
+	Errors field.ErrorList
+}
+
+// Inspect decodes and checks what the driver is given for machines of a class: package operator
+// decides as the driver does. It opens no session: whether the service-account key can be used is
+// for package spi to say. A nil Secret is an empty one.
+func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
+	if secret == nil {
+		secret = &corev1.Secret{}
+	}
+	in := decodeInputs(nil, class, secret, false)
+	if len(concerning(apis.SpecPath.Child("labels").String(), in.scope)) == 0 {
+		in.ClusterLabels = in.identity.cluster
+	}
+	in.Errors = append(in.needed, in.others...)
+	return &in.Inputs
+}
+
+// inputs are a request's, with all that is wrong with them.
+type inputs struct {
+	Inputs
+	identity identity
+	// needed are errors in what every call needs, others all the rest. Of the former, scope are those by which the
+	// class's servers cannot be told from others: it is another provider's, or its region or cluster label is wrong.
+	needed, scope, others field.ErrorList
+	// network are those of the others by which the spec's networking cannot be read.
+	network field.ErrorList
+}
+
+// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a
+// class.
+func decodeInputs(
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool,
+) *inputs {
+	in := &inputs{}
+	in.Secret, in.needed = apis.DecodeSecret(secret.Data)
+	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.needed)...)
+	in.scope = checkProvider(class)
+	in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
+	in.identify(machine, class.Name)
+	in.scope = append(in.scope, checkCluster(in.identity.cluster)...)
+	in.needed, in.others = append(in.needed, in.scope...), unrelated(in.others, in.scope)
+	return in
+}
+
+// checkCluster returns what is wrong with the cluster labels: with an empty one, or one that no server can have,
+// the cluster's servers cannot be told from others.
+func checkCluster(labels map[string]string) field.ErrorList {
+	path := apis.SpecPath.Child("labels")
+	return append(validation.ValidateClusterLabels(labels, path), validation.ValidateLabels(labels, path)...)
+}
+
+// checkProvider returns an error if the class is another provider's.
+func checkProvider(class *v1alpha1.MachineClass) field.ErrorList {
+	if class.Provider == "" || class.Provider == StackitProviderName {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName})}
+}
+
+// unlistable returns why no server of a class can be listed, whatever its Secret has; nil if they can be.
+func unlistable(class *v1alpha1.MachineClass) error {
+	if class == nil {
+		return nil // newCall says so
+	}
+	if errs := decodeInputs(nil, class, &corev1.Secret{}, false).scope; len(errs) > 0 {
+		return invalidError(errs)
+	}
+	return nil
+}
+
+// decodeSpec decodes and checks the providerSpec.
+func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) {
+	var decoding field.ErrorList
+	in.Spec, in.Unknown, decoding = apis.DecodeProviderSpec(raw)
+	region, networking := apis.SpecPath.Child("region"), apis.SpecPath.Child("networking")
+	if in.Spec == nil {
+		in.Spec = &apis.ProviderSpec{}
+	} else { // in the Secret's region, or without its cluster label, the server would be missing
+		in.scope = append(in.scope, unreadable(raw, region, new(string), decoding)...)
+	}
+	in.scope = append(in.scope, unreadable(raw, apis.SpecPath.Child("labels"), &map[string]string{}, decoding)...)
+	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
+	apis.SetDefaults(in.Spec, in.Secret)
+
+	in.needed = append(in.needed, validation.ValidateRegion(in.Spec.Region, region)...)
+	reported := append(slices.Clone(decoding), &field.Error{Field: region.String()})
+	if len(network) > 0 {
+		reported = append(reported, &field.Error{Field: networking.String()})
+	}
+	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
+	in.others = slices.Concat(decoding, network, invalid)
+	in.network = slices.Concat(network, concerning(networking.String(), in.others))
+	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
+		in.network = decoding
+	}
+	if refuseUnknown {
+		for _, problem := range in.Unknown {
+			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
+		}
+	}
+}
+
+// unreadable returns why a field of the spec cannot be decoded into a value of its type; decoding are the errors of
+// decoding the spec.
+func unreadable(raw []byte, path *field.Path, into any, decoding field.ErrorList) field.ErrorList {
+	name := strings.TrimPrefix(path.String(), apis.SpecPath.String()+".")
+	if apis.IsReadable(raw, name, into) {
+		return nil
+	}
+	if told := concerning(path.String(), decoding); len(told) > 0 {
+		return told
+	}
+	return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "cannot be decoded")}
+}
+
+func (in *inputs) unknownText() string {
+	var texts []string
+	for _, problem := range in.Unknown {
+		texts = append(texts, problem.Error())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// identify sets the identity, and checks that its names can be labels.
+func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
+	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
+	name := ""
+	if machine != nil {
+		name = machine.Name
+		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
+	}
+	in.identity = newIdentity(name, class, in.Spec.Labels)
+	if machine != nil && CameFromOpenStack(machine) {
+		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
+	}
+	in.identity.unlabelable = len(errs) > 0
+	in.others = append(in.others, errs...)
+}
+
+// problems returns the error of a call that cannot be made with these inputs, nil if it can
+// be made. sessionErr is the error of opening the session, which checks the credentials. All
+// errors are told at once, also those that a lenient call alone would ignore.
+func (in *inputs) problems(mode strictness, sessionErr error) error {
+	all := slices.Concat(in.needed, in.others)
+	problem := CredentialsProblem(in.Secret, sessionErr, all)
+	missing := problem != nil && problem.Type == field.ErrorTypeRequired
+	if missing || problem != nil && len(all) > 0 {
+		all = append(all, problem)
+	}
+	var unusable *spi.CredentialsError
+	if missing || len(in.needed) > 0 || len(all) > 0 && (mode == strict || errors.As(sessionErr, &unusable)) {
+		return invalidError(all)
+	}
+	return sessionErr
+}
+
+// Credentials are those that the driver opens a session with.
+func Credentials(secret *apis.Secret) spi.Credentials {
+	return spi.Credentials{
+		ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey,
+		ServiceAccountEmail: secret.ServiceAccountEmail, Token: secret.Token, TokenFile: secret.WorkloadIdentityTokenFile,
+	}
+}
+
+// CredentialsProblem says what is wrong with the Secret's credentials by the error of opening
+// a session; nil if they can be used, or one of reported is about them already. Its type is
+// field.ErrorTypeRequired if there are none.
+func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
+	var unusable *spi.CredentialsError
+	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
+		return len(concerning(apis.SecretPath.Child(key).String(), reported)) > 0
+	}) {
+		return nil
+	}
+	path := apis.SecretPath.Child(secret.CredentialsKey())
+	if errors.Is(sessionErr, spi.ErrNoCredentials) {
+		return field.Required(path, fmt.Sprintf("must be the JSON of a key, or set %s with %s or %s",
+			apis.SecretServiceAccountEmail, apis.SecretToken, apis.SecretWorkloadIdentityTokenFile))
+	}
+	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
+}
+
+// concerning returns those that are about a field, a part of it, or an object with it in it.
+func concerning(path string, errs field.ErrorList) (found field.ErrorList) {
+	for _, err := range errs {
+		if isWithin(err.Field, path) || isWithin(path, err.Field) {
+			found = append(found, err)
+		}
+	}
+	return found
+}
+
+// unrelated drops those of found that reported is about already.
+func unrelated(found, reported field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(err.Field, reported)) > 0 })
+}
+
+// isWithin says whether a path is another one, or that of a part of it.
+func isWithin(part, whole string) bool {
+	rest, within := strings.CutPrefix(part, whole)
+	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -1,0 +1,402 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// The numbers of shared reads. How many reads may begin in a second: readsPerSecond in pkg/spi/spi.go. Retries of
+// a read: pkg/spi/retry.go.
+const (
+	// listInterval is the least time between the beginnings of two lists of a scope; leftoverInterval that of
+	// lists of volumes, of which many machines wait for the same.
+	listInterval, leftoverInterval = 250 * time.Millisecond, 3 * time.Second
+	// maxListBackoff bounds the time to the next list after one that failed: 1, 2, 4 … 30 s.
+	maxListBackoff = 30 * time.Second
+	// maxSingles limits the reads in flight that take the place of a list that failed.
+	maxSingles = 4
+	// tooLargeFor is how long lists of the project must fail until lists by the machine label take their place. An
+	// outage must not: it would hide a server from before there were labels.
+	tooLargeFor = 10 * time.Minute
+	// readTimeout bounds a shared list, or a GET in its place, with its retries: then another way is tried.
+	readTimeout = 20 * time.Second
+	// callTimeout bounds the calls that wait for nothing.
+	callTimeout = 2 * time.Minute
+	// readerLifetime is how long the lister of a scope is kept without a read.
+	readerLifetime = 10 * time.Minute
+)
+
+// list is a finished LIST.
+type list[T any] struct {
+	items        []T
+	began, ended time.Time
+	err          error
+	// isSingle reports whether no list was made, and the caller is to read by itself (lister.single); isOff whether
+	// that is because lists fail.
+	isSingle, isOff bool
+}
+
+// lister shares the LISTs of one scope, such as the servers of a cluster. Each caller gets a list that began after
+// it asked. One list is in flight at a time, and answers all who wait, due or not; one that failed only those that
+// are due and cannot read by themselves.
+//
+// A caller that can read by itself is told to do so if it is alone, no other one waiting or reading, or while lists
+// fail, maxSingles at a time. If such reads fail, too, a list and one of them take turns.
+type lister[T any] struct {
+	readers  *readers
+	interval time.Duration
+	read     func(context.Context) ([]T, error)
+
+	mu      sync.Mutex
+	waiting []*waiter[T]
+	// running reports whether the goroutine runs that answers those that wait; changed wakes it.
+	running bool
+	changed chan struct{}
+	lists   schedule
+	// singles counts the single reads in flight; fails reports for each ability whether the last one failed.
+	singles int
+	fails   [abilities]bool
+}
+
+// schedule is when the next list may begin: after the interval, or a backoff.
+type schedule struct {
+	notBefore time.Time
+	// failures counts the lists that failed in a row, the first one then; err is why the last one did.
+	failures int
+	since    time.Time
+	err      error
+}
+
+// waiter is a caller of lister.next.
+type waiter[T any] struct {
+	due     time.Time
+	ability ability
+	hasLeft bool
+	answer  chan *list[T]
+}
+
+// ability is what a caller can read by itself.
+type ability int
+
+const (
+	// listsOnly: nothing.
+	listsOnly ability = iota
+	// ownList: a smaller list.
+	ownList
+	// ownGet: what it waits for, by its ID.
+	ownGet
+	abilities
+)
+
+func newLister[T any](r *readers, interval time.Duration, read func(context.Context) ([]T, error)) *lister[T] {
+	return &lister[T]{readers: r, interval: interval, read: read, changed: make(chan struct{}, 1)}
+}
+
+// next returns the first list that began after the call. One is made at due, the zero time is at once, or as soon as the
+// interval or a backoff allows.
+func (l *lister[T]) next(ctx context.Context, due time.Time, ability ability) *list[T] {
+	mine := l.join(due, ability)
+	defer l.leave(mine)
+	select {
+	case answer := <-mine.answer:
+		return answer
+	case <-ctx.Done():
+		return &list[T]{err: fmt.Errorf("waiting for a read: %w", ctx.Err())}
+	}
+}
+
+func (l *lister[T]) join(due time.Time, ability ability) *waiter[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mine := &waiter[T]{due: later(due, l.readers.clock.Now()), ability: ability, answer: make(chan *list[T], 1)}
+	l.waiting = append(l.waiting, mine)
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
+	l.wake()
+	return mine
+}
+
+func (l *lister[T]) leave(mine *waiter[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mine.hasLeft = true
+	select {
+	case unread := <-mine.answer:
+		if unread.isSingle {
+			l.singles--
+		}
+	default:
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter[T]) bool { return other == mine })
+	l.wake()
+}
+
+func (l *lister[T]) wake() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// single makes a caller's own read, in its turn. Others need not try the same while it fails. answer is what next has
+// returned; nil if the caller reads by itself anyway.
+func (l *lister[T]) single(ctx context.Context, answer *list[T], ability ability, read func(context.Context) error) (err error) {
+	if answer == nil || !answer.isSingle {
+		l.mu.Lock()
+		l.singles++
+		l.mu.Unlock()
+	}
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.singles--
+		if ctx.Err() == nil && !isSessionWide(err) {
+			l.fails[ability] = isOutage(err) || ability == ownList && err != nil
+		}
+		l.wake()
+	}()
+	if err = l.readers.turn(ctx); err != nil {
+		return err
+	}
+	return read(ctx)
+}
+
+// run answers the callers that wait until there are none.
+func (l *lister[T]) run() {
+	for {
+		l.mu.Lock()
+		now := l.readers.clock.Now()
+		l.answerSingles(now)
+		if len(l.waiting) == 0 {
+			l.running = false
+			l.mu.Unlock()
+			return
+		}
+		pause := l.pause(now)
+		l.mu.Unlock()
+		if pause <= 0 {
+			l.makeList()
+			continue
+		}
+		select {
+		case <-l.changed:
+		case <-l.readers.clock.After(pause):
+		}
+	}
+}
+
+// answerSingles tells the callers that are to read by themselves. It sorts those that wait on by when they are due.
+func (l *lister[T]) answerSingles(now time.Time) {
+	isAlone := len(l.waiting) == 1 && l.singles == 0
+	isOff := l.lists.isOff(now)
+	isProbing := !isOff && l.lists.failures%2 == 1
+	slices.SortStableFunc(l.waiting, func(a, b *waiter[T]) int { return a.due.Compare(b.due) })
+	l.waiting = slices.DeleteFunc(l.waiting, func(w *waiter[T]) bool {
+		isDue, canRead := !w.due.After(now), w.ability != listsOnly
+		switch fails := l.fails[w.ability]; {
+		case !isDue, !canRead:
+			return false
+		case !fails && (isAlone || isOff && l.singles < maxSingles):
+		case fails && isProbing:
+			isProbing = false
+			l.lists.failed(l.lists.err, now)
+		default:
+			return false
+		}
+		l.grant(w, l.lists.failures > 0)
+		return true
+	})
+}
+
+// pause returns how long nothing is to be done but for what changes meanwhile: 0 or less if a list is to be made.
+func (l *lister[T]) pause(now time.Time) time.Duration {
+	pause := later(l.waiting[0].due, l.lists.notBefore).Sub(now)
+	for _, w := range l.waiting { // who reads by itself need not wait for a list that is put off
+		if w.due.After(now) && w.ability != listsOnly && !l.fails[w.ability] {
+			return min(pause, w.due.Sub(now))
+		}
+	}
+	return pause
+}
+
+// makeList makes a list for all who wait when its turn has come.
+func (l *lister[T]) makeList() {
+	_ = l.readers.turn(context.Background()) // fails only with a context
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	l.mu.Lock()
+	made := &list[T]{began: l.readers.clock.Now()}
+	batch := l.waiting
+	l.waiting, l.lists.notBefore = nil, made.began.Add(l.interval)
+	l.mu.Unlock()
+	if len(batch) == 0 {
+		return
+	}
+	func() {
+		defer recovered(&made.err)
+		made.items, made.err = l.read(ctx)
+	}()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	made.ended = l.readers.clock.Now()
+	switch {
+	case made.err == nil:
+		l.lists.failures = 0
+	case !isSessionWide(made.err):
+		l.lists.failed(made.err, made.ended)
+	}
+	l.answer(batch, made)
+}
+
+// failed puts off the next list.
+func (s *schedule) failed(err error, now time.Time) {
+	s.notBefore = now.Add(min(time.Second<<min(s.failures, 10), maxListBackoff))
+	if s.failures++; s.failures == 1 {
+		s.since = now
+	}
+	s.err = err
+}
+
+// isOff reports whether the next list is put off because the last one failed.
+func (s *schedule) isOff(now time.Time) bool { return s.failures > 0 && now.Before(s.notBefore) }
+
+// isTooLarge reports whether lists have failed for tooLargeFor, the last one because it is too large; isOff whether the
+// next one is put off.
+func (l *lister[T]) isTooLarge() (tooLarge, isOff bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.readers.clock.Now()
+	hasLasted := l.lists.failures > 0 && now.Sub(l.lists.since) >= tooLargeFor
+	return hasLasted && isTooLarge(l.lists.err), l.lists.isOff(now)
+}
+
+// ownListsFail reports whether the last list of a caller's own failed.
+func (l *lister[T]) ownListsFail() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fails[ownList]
+}
+
+// grant tells a caller to read by itself.
+func (l *lister[T]) grant(w *waiter[T], isOff bool) {
+	l.singles++
+	w.answer <- &list[T]{isSingle: true, isOff: isOff}
+}
+
+// answer gives the list to those that waited for it. After one that failed, those wait on that are not due, or can read
+// by themselves.
+func (l *lister[T]) answer(batch []*waiter[T], made *list[T]) {
+	isOff := made.err != nil && !isSessionWide(made.err)
+	for _, w := range batch {
+		switch {
+		case w.hasLeft:
+		case isOff && (w.due.After(made.ended) || w.ability != listsOnly && !l.fails[w.ability]):
+			l.waiting = append(l.waiting, w)
+		default:
+			w.answer <- made
+		}
+	}
+}
+
+// isSessionWide reports whether an API call failed for a reason that holds for all others of the session: refused
+// credentials, or too many calls, in any form.
+func isSessionWide(err error) bool {
+	var api *APIError
+	return spi.IsRefused(err) || errors.As(err, &api) &&
+		(api.StatusCode == http.StatusUnauthorized || api.StatusCode == http.StatusTooManyRequests)
+}
+
+// isTooLarge reports whether a list failed for what is in it, so that a smaller one may work: the API, or its gateway,
+// cannot answer it, or not in time, or one server of it cannot be decoded, for which the SDK refuses all.
+func isTooLarge(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && (api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errUnreadable))
+}
+
+// isOutage reports whether a GET failed in a way that other GETs may share: not for what it asked for, nor for
+// what one server has.
+func isOutage(err error) bool {
+	return err != nil && !isServerNotFound(err) && !errors.Is(err, errUnreadable)
+}
+
+// readers are the shared reads of a session in a region.
+type readers struct {
+	*process
+	client  StackitClient
+	turn    func(context.Context) error
+	servers *recent.Map[string, *lister[Server]]
+	nics    *recent.Map[string, *lister[NIC]]
+	volumes *lister[Volume]
+}
+
+func newReaders(session *spi.Session, region string, process *process) *readers {
+	client := &meteredClient{
+		StackitClient: &sdkClient{api: session.API, projectID: session.ProjectID, region: region},
+		meters:        process.meters, projectID: session.ProjectID, region: region,
+	}
+	r := &readers{
+		process: process, client: client,
+		turn:    func(ctx context.Context) error { return spi.WaitForRead(ctx, process.clock, session.Reads) },
+		servers: recent.New[string, *lister[Server]](process.clock, readerLifetime),
+		nics:    recent.New[string, *lister[NIC]](process.clock, readerLifetime),
+	}
+	r.volumes = newLister(r, leftoverInterval, client.ListVolumes)
+	return r
+}
+
+// serversOf returns the lister of the servers that carry the labels; nil is all of the project.
+func (r *readers) serversOf(labels map[string]string) *lister[Server] {
+	return r.servers.Get(labelSelector(labels), func() *lister[Server] {
+		return newLister(r, listInterval, func(ctx context.Context) ([]Server, error) {
+			servers, err := r.client.ListServers(ctx, labels)
+			return existing(servers), err
+		})
+	})
+}
+
+// nicsIn returns the lister of a network's NICs.
+func (r *readers) nicsIn(networkID string) *lister[NIC] {
+	return r.nics.Get(networkID, func() *lister[NIC] {
+		return newLister(r, listInterval, func(ctx context.Context) ([]NIC, error) {
+			return r.client.ListNetworkNICs(ctx, networkID)
+		})
+	})
+}
+
+// existing drops servers that a list shows twice, and those in DELETED, which do not exist.
+func existing(servers []Server) []Server {
+	seen := make(map[string]bool, len(servers))
+	return slices.DeleteFunc(servers, func(server Server) bool {
+		isAgain := seen[server.ID] && server.ID != ""
+		seen[server.ID] = true
+		return isAgain || server.Status == statusDeleted
+	})
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

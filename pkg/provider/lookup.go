@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// lookup looks for the Machine's servers by name and labels, again and again, until it is sure that there are no
+// others (none).
+type lookup struct {
+	call *call
+	// reads says which errors end the call.
+	reads wait
+	// start is when it began, retryAt when the next look-up may begin after one that failed.
+	start, retryAt time.Time
+	// row are the look-ups so far, without those before one that failed.
+	row []lookedUp
+	// state is for the text of a late end.
+	state string
+}
+
+// lookedUp is what a look-up has shown.
+type lookedUp struct {
+	servers []Server
+	// isWhole reports whether it read the whole project or, where that is too large, all with the machine label, and not
+	// only what has all of the Machine's labels.
+	isWhole      bool
+	began, ended time.Time
+}
+
+// doubt is why an empty look-up may be wrong.
+type doubt struct {
+	// certain is when a look-up must begin to see the result of every POST.
+	certain time.Time
+	// isNew reports whether this process knows of every server that the Machine can have.
+	isNew bool
+	// mayLackLabels reports whether the Machine may have a server from before there were labels.
+	mayLackLabels bool
+}
+
+// none reports whether look-ups, oldest first, prove that the Machine has no other servers than those that the last
+// one has shown. The last one must begin after certain. One that shows some is believed about the rest, and one is
+// enough for a new Machine. Else the last one must read the whole project, unexpectedApart after the first of the
+// row: a selector could be what is broken, and for some seconds a project may look empty. If labels may be missing,
+// the first one of the row must read the whole project, too. A look-up does not count if a later one
+// shows some, or if it is older than maxProofAge.
+func none(row []lookedUp, d doubt) bool {
+	if len(row) == 0 {
+		return false
+	}
+	last := row[len(row)-1]
+	switch {
+	case last.began.Before(d.certain):
+		return false
+	case len(last.servers) > 0, d.isNew:
+		return true
+	}
+	first, ok := firstOf(recentLooks(row, last.began), d)
+	return ok && last.isWhole && last.began.Sub(first.ended) >= unexpectedApart
+}
+
+// recentLooks returns the look-ups that are not older than maxProofAge then.
+func recentLooks(row []lookedUp, then time.Time) []lookedUp {
+	at := slices.IndexFunc(row, func(look lookedUp) bool { return then.Sub(look.ended) <= maxProofAge })
+	if at < 0 {
+		return nil
+	}
+	return row[at:]
+}
+
+// firstOf returns the look-up from which the time to the last one of the row counts; false if there is none yet.
+func firstOf(row []lookedUp, d doubt) (lookedUp, bool) {
+	for i := len(row) - 1; i > 0; i-- {
+		if len(row[i].servers) > 0 {
+			row = row[i:]
+			break
+		}
+	}
+	at := slices.IndexFunc(row, func(look lookedUp) bool { return look.isWhole || !d.mayLackLabels })
+	if at < 0 {
+		return lookedUp{}, false
+	}
+	return row[at], true
+}
+
+func (c *call) lookup() *lookup {
+	return &lookup{
+		call: c, reads: c.newWait(), start: c.clock.Now(),
+		state: fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", c.machine),
+	}
+}
+
+// next makes the next look-up, when it is due. It repeats one that fails, until that ends the call.
+func (l *lookup) next(ctx context.Context) (lookedUp, error) {
+	c := l.call
+	for {
+		due, isWhole := l.plan(c.clock.Now())
+		found, err := c.find(ctx, later(due, l.retryAt), isWhole)
+		if err == nil {
+			c.placeSeen.Store(true)
+		}
+		if ends := l.reads.afterRead(ctx, err, l.state); ends != nil || err == nil {
+			return found, ends
+		}
+		now := c.clock.Now()
+		l.retryAt = now.Add(pollInterval(now.Sub(l.start)))
+		if !isWhole {
+			l.row = nil // what was seen before may have been another bad moment
+		}
+	}
+}
+
+// plan returns when the next look-up is due, and whether it reads the whole project. On the poll interval look-ups
+// go on until certain only: nothing new is expected to show after that.
+func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
+	if len(l.row) == 0 && l.retryAt.IsZero() {
+		return time.Time{}, false
+	}
+	l.call.startWaiting()
+	due = now.Add(pollInterval(now.Sub(l.start)))
+	d := l.doubt()
+	l.row = recentLooks(l.row, now)
+	first, ok := firstOf(l.row, d)
+	next := later(first.ended.Add(unexpectedApart), d.certain)
+	switch {
+	case len(l.row) == 0:
+		return due, false
+	case d.isNew:
+		return earlier(due, later(d.certain, now)), false
+	case !ok:
+		return now, true
+	case due.Before(next) && now.Before(d.certain):
+		return due, false
+	default:
+		return later(now, next), true
+	}
+}
+
+// isSure notes a look-up, and reports whether the Machine has no other servers than those that it has shown. In a
+// deletion these are gone by now.
+func (l *lookup) isSure(found lookedUp) bool {
+	c := l.call
+	if !c.findable() {
+		return true
+	}
+	l.row = append(l.row, found)
+	if !none(l.row, l.doubt()) {
+		return false
+	}
+	c.memory.provedNone(&c.ref, found.began)
+	return true
+}
+
+func (l *lookup) doubt() doubt {
+	c := l.call
+	return doubt{certain: c.certain(), isNew: c.isNew(), mayLackLabels: !c.isYoung && c.serverID == ""}
+}
+
+// find looks once for the Machine's servers: those with its labels, and without a ProviderID those of its name if it
+// came from OpenStack. Servers that were proved gone are left out. In the whole project, a server that may be the
+// Machine's but lacks a label is an error, unless another one surely is, or the Machine came from OpenStack.
+func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp, error) {
+	if !c.findable() {
+		return lookedUp{}, nil
+	}
+	var all *list[Server]
+	switch {
+	case c.byName: // its server may have no label
+		all = c.serversOf(nil).next(ctx, due, listsOnly)
+	case isWhole:
+		all, _ = c.listProject(ctx, due)
+	default:
+		all = c.listOwn(ctx, due, c.machineSelector())
+	}
+	isWhole = isWhole || c.byName
+	found := lookedUp{isWhole: isWhole, began: all.began, ended: all.ended}
+	if all.err != nil {
+		return found, all.err
+	}
+	for _, server := range all.items {
+		if (matches(&server, c.machineSelector()) || c.byName && server.Name == c.machine) && c.admits(&server) {
+			found.servers = append(found.servers, server)
+		}
+	}
+	if !isWhole || c.fromOpenStack {
+		return found, nil
+	}
+	return found, c.checkUnlabelled(all.items, found.servers)
+}
+
+// listOwn lists the servers of the scope or, if no other call reads that, or its lists fail, those that match the
+// selector, which is narrower.
+func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]string) *list[Server] {
+	lister := c.serversOf(c.scope())
+	all := lister.next(ctx, due, ownList)
+	if !all.isSingle && (!isTooLarge(all.err) || lister.ownListsFail()) {
+		return all
+	}
+	own := &list[Server]{}
+	own.err = lister.single(ctx, all, ownList, func(ctx context.Context) (err error) {
+		own.began = c.clock.Now()
+		own.items, err = c.client.ListServers(ctx, selector)
+		return err
+	})
+	own.items, own.ended = existing(own.items), c.clock.Now()
+	return own
+}
+
+// listProject lists all servers of the project or, if they have been too many for tooLargeFor, those with the machine
+// label, which do not show a server from before there were labels.
+func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server], isWhole bool) {
+	project := c.serversOf(nil)
+	if tooLarge, isOff := project.isTooLarge(); !tooLarge || !isOff {
+		all = project.next(ctx, due, listsOnly)
+		if tooLarge, _ := project.isTooLarge(); !tooLarge {
+			return all, true
+		}
+		klog.V(2).InfoS("Lists of the whole project fail; servers without a machine label are not looked for",
+			"machine", c.machine, "err", all.err)
+	}
+	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false
+}
+
+// checkUnlabelled returns an error if a server of the project may be the Machine's, but lacks a label by which
+// look-ups would find it, and none of those found surely is.
+func (c *call) checkUnlabelled(all, found []Server) error {
+	if slices.ContainsFunc(found, func(server Server) bool { return !server.IsDeleting() }) {
+		return nil
+	}
+	own := c.record().serverID
+	for i := range all {
+		key, want, missing := c.missingLabel(&all[i])
+		if missing && !all[i].IsDeleting() && all[i].ID != own && !c.memory.wasGone(&c.ref, all[i].ID) {
+			return notOurs(&all[i], key, want)
+		}
+	}
+	return nil
+}
+
+// withoutDeleting separates servers that stay from servers that are being deleted.
+func withoutDeleting(servers []Server) (staying, deleting []Server) {
+	for _, server := range servers {
+		if server.IsDeleting() {
+			deleting = append(deleting, server)
+		} else {
+			staying = append(staying, server)
+		}
+	}
+	return staying, deleting
+}
+
+// theServer finds the Machine's only server by its ProviderID, the record or a look-up, and adopts it; errUnusable
+// if there is none, or more than one.
+func (c *call) theServer(ctx context.Context) (*tracked, error) {
+	id := c.serverID
+	if id == "" {
+		id = c.record().serverID
+	}
+	if id == "" {
+		found, err := c.find(ctx, time.Time{}, false)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.checkSeveral(found.servers); err != nil {
+			return nil, err
+		}
+		staying, _ := withoutDeleting(found.servers)
+		if len(staying) != 1 {
+			return nil, errUnusable
+		}
+		id = staying[0].ID
+	}
+	t := c.track(id)
+	if err := t.awaitShown(ctx); err != nil {
+		return nil, err
+	}
+	c.memory.adopt(&c.ref, id)
+	return t, nil
+}

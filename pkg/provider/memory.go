@@ -1,0 +1,363 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// recordLifetime is how long a record is kept after its last use.
+const recordLifetime = time.Hour
+
+// machineKey names a Machine across sessions: a rotated key of the service account does not change it.
+type machineKey struct{ namespace, machine string }
+
+// place is where the servers of a request are.
+type place struct{ endpoint, project, region string }
+
+// machineRef is a call's Machine, and where its servers are. uid and created are zero where the request has none.
+type machineRef struct {
+	machineKey
+	place
+	uid     string
+	created time.Time
+}
+
+// record is what this process knows at first hand of a Machine. The manager's next call may come microseconds
+// after the last one, from a cache that has not seen its answer, and the answer to a POST may be lost.
+type record struct {
+	place
+	// uid and created are those of the Machine that the last POST was for, or that adopted the server.
+	uid     string
+	created time.Time
+	// serverID is the Machine's server; "" if none is known. isUnread reports whether only the answer to the
+	// POST has named it, so that no read has shown yet whose it is.
+	serverID string
+	isUnread bool
+	post     post
+	// fault is why the last server ended in ERROR; nil if none did since the last one that was adopted.
+	fault error
+	nics  seenNICs
+	used  time.Time
+}
+
+// post is the last POST for a Machine.
+type post struct {
+	sent time.Time
+	// ended is zero while the request is in flight.
+	ended time.Time
+	// named is the server in the answer; "" if the answer is lost, or named another machine's server.
+	named string
+	// isOpen reports whether the POST may have made a server that is not proved gone.
+	isOpen bool
+}
+
+// seenNICs is what reads have shown of the NICs of a Machine's server.
+type seenNICs struct {
+	// addresses of the NICs, once each NIC has one.
+	addresses []string
+	// allowed is a fingerprint of the allowedAddresses that the NICs carry; "" if none were seen.
+	allowed string
+}
+
+func (p *post) isInFlight() bool { return !p.sent.IsZero() && p.ended.IsZero() }
+
+// hasOpenPost reports whether a POST is in flight, or may have made a server that is not proved gone: also
+// while that server is known, and runs.
+func (r *record) hasOpenPost() bool { return r.post.isOpen || r.post.isInFlight() }
+
+// postedAt returns when the POST was sent whose answer named the server; the zero time if the last one's did not.
+func (r *record) postedAt(serverID string) time.Time {
+	if r.post.named != serverID {
+		return time.Time{}
+	}
+	return r.post.sent
+}
+
+// isOfAnother reports whether another Machine of the same name has the record, by its UID. A request without
+// a UID counts as the record's own.
+func (r *record) isOfAnother(ref *machineRef) bool {
+	return r.uid != "" && ref.uid != "" && r.uid != ref.uid
+}
+
+// isOfYounger reports whether a younger Machine of the same name has the record.
+func (r *record) isOfYounger(ref *machineRef) bool {
+	return r.isOfAnother(ref) && !ref.created.IsZero() && ref.created.Before(r.created)
+}
+
+// isBound reports whether the Machine has, or may have, a server in the record's place.
+func (r *record) isBound(ref *machineRef) bool {
+	return !r.isOfAnother(ref) && (r.serverID != "" || r.hasOpenPost())
+}
+
+// setServer makes a server the Machine's; "" for none. What was seen of another one's NICs is dropped.
+func (r *record) setServer(serverID string) {
+	if r.serverID != serverID {
+		r.serverID, r.isUnread, r.nics = serverID, false, seenNICs{}
+	}
+}
+
+// memory has the records of a process, one for a Machine. Its rule: never POST without a look-up that could
+// have seen the result of every earlier POST (claim). A POST ends with accepted, refused or lost, and is open
+// until the server that its answer named was read and is proved gone, or until look-ups prove that there is no
+// server. While it is open, a look-up that does not show its server proves nothing until settle has passed.
+//
+// A record belongs to one place. While it has a server or an open POST there, a request for another place does
+// not change it (elsewhere): the server would be lost. Otherwise it takes over the request's place. It ends with
+// the deletion of its Machine (forget), or an hour after its last use. A restart loses all records: for older
+// Machines the driver then waits settle before it trusts an empty look-up.
+type memory struct {
+	clock clock.PassiveClock
+	// settle is how long the API may take until a request shows in its lists.
+	settle time.Duration
+
+	mu      sync.Mutex
+	records map[machineKey]*record
+	// gone is when servers were proved gone: for settle, lists may still show them. It is kept as long as a record.
+	gone  map[serverKey]time.Time
+	swept time.Time
+}
+
+type serverKey struct {
+	place
+	id string
+}
+
+func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
+	return &memory{clock: clock, settle: settle, records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}}
+}
+
+// get returns a copy of the Machine's record. Of a record for another place it has only whose it is.
+func (m *memory) get(ref *machineRef) record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.records[ref.machineKey]
+	if !ok {
+		return record{}
+	}
+	r.used = m.clock.Now()
+	if r.place != ref.place {
+		return record{uid: r.uid, created: r.created}
+	}
+	return *r
+}
+
+// elsewhere returns the place of the Machine's server or open POST, if that is not the request's.
+func (m *memory) elsewhere(ref *machineRef) (place, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.records[ref.machineKey]
+	if !ok || r.place == ref.place || !r.isBound(ref) {
+		return place{}, false
+	}
+	return r.place, true
+}
+
+// certain returns when a look-up must begin so that it sees the result of the Machine's POSTs: one that begins
+// earlier, and shows no server, proves nothing. It is the zero time if no POST is open.
+func (m *memory) certain(ref *machineRef) time.Time {
+	r := m.get(ref)
+	return r.post.certain(m.clock.Now(), m.settle)
+}
+
+func (p *post) certain(now time.Time, settle time.Duration) time.Time {
+	switch {
+	case p.isInFlight():
+		return now.Add(settle) // it ends now at the earliest
+	case p.isOpen:
+		return p.ended.Add(settle)
+	default:
+		return time.Time{}
+	}
+}
+
+// claim is the one gate of a POST: it reports whether the caller may send one, which then is in flight.
+// lookedAt is when the look-up began that showed no server. claim refuses if the look-up could not have seen the
+// result of the last POST, whoever sent it, if one is in flight, or if the Machine has a server.
+func (m *memory) claim(ref *machineRef, lookedAt time.Time) bool {
+	claimed := false
+	m.take(ref, func(r *record) {
+		now := m.clock.Now()
+		claimed = r.serverID == "" && !lookedAt.Before(r.post.ended) && !lookedAt.Before(r.post.certain(now, m.settle))
+		if claimed {
+			r.post, r.uid, r.created = post{sent: now}, ref.uid, ref.created
+		}
+	})
+	return claimed
+}
+
+// accepted ends a POST whose answer named the server. The first read decides whose that is.
+func (m *memory) accepted(ref *machineRef, serverID string) {
+	m.change(ref, func(r *record) {
+		r.post.ended, r.post.named, r.post.isOpen = m.clock.Now(), serverID, true
+		r.setServer(serverID)
+		r.isUnread = true
+	})
+}
+
+// refused ends a POST that surely made no server.
+func (m *memory) refused(ref *machineRef) {
+	m.change(ref, func(r *record) { r.post.ended = m.clock.Now() })
+}
+
+// lost ends a POST that may have made a server.
+func (m *memory) lost(ref *machineRef) {
+	m.change(ref, func(r *record) { r.post.ended, r.post.isOpen = m.clock.Now(), true })
+}
+
+// adopt records a server that was read, and checked to be ours, as the Machine's.
+func (m *memory) adopt(ref *machineRef, serverID string) {
+	m.take(ref, func(r *record) {
+		r.setServer(serverID)
+		r.isUnread, r.fault, r.uid, r.created = false, nil, ref.uid, ref.created
+	})
+}
+
+// disown records that the server which the answer to the POST named is another machine's: the POST is lost.
+func (m *memory) disown(ref *machineRef, serverID string) {
+	m.change(ref, func(r *record) { r.disown(serverID) })
+}
+
+func (r *record) disown(serverID string) {
+	if r.post.named == serverID {
+		r.post.named = ""
+	}
+	if r.serverID == serverID {
+		r.setServer("")
+	}
+}
+
+// drop records that the Machine does not use a server, which may still be there.
+func (m *memory) drop(ref *machineRef, serverID string) {
+	m.change(ref, func(r *record) {
+		if r.serverID == serverID {
+			r.setServer("")
+		}
+	})
+}
+
+// failed is drop for a server that ended in ERROR.
+func (m *memory) failed(ref *machineRef, serverID string, fault error) {
+	m.drop(ref, serverID)
+	m.change(ref, func(r *record) { r.fault = fault })
+}
+
+// serverGone records that a server was proved gone. If no read ever showed it, the answer to the POST may have
+// named a wrong one: the POST is lost.
+func (m *memory) serverGone(ref *machineRef, serverID string) {
+	m.change(ref, func(r *record) {
+		switch {
+		case r.serverID == serverID && r.isUnread:
+			r.disown(serverID)
+		case r.post.named == serverID:
+			r.post.isOpen = false
+		}
+		if r.serverID == serverID {
+			r.setServer("")
+		}
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone[serverKey{ref.place, serverID}] = m.clock.Now()
+}
+
+// wasGone reports whether a server was proved gone at most settle ago, and no GET has shown it since.
+func (m *memory) wasGone(ref *machineRef, serverID string) bool {
+	at := m.goneAt(ref, serverID)
+	return !at.IsZero() && m.clock.Since(at) <= m.settle
+}
+
+// goneAt returns when a server was proved gone; the zero time if it was not, or a GET has shown it since.
+func (m *memory) goneAt(ref *machineRef, serverID string) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone[serverKey{ref.place, serverID}]
+}
+
+// shown records that a GET shows a server: it is not gone, whatever was proved before.
+func (m *memory) shown(ref *machineRef, serverID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.gone, serverKey{ref.place, serverID})
+}
+
+// provedNone closes the POST if a look-up that began then could see its result: look-ups have proved that there is
+// no other server than those that they showed.
+func (m *memory) provedNone(ref *machineRef, began time.Time) {
+	m.change(ref, func(r *record) {
+		if !began.Before(r.post.ended.Add(m.settle)) {
+			r.post.isOpen = false
+		}
+	})
+}
+
+// sawNICs records what a read has shown of the NICs of the Machine's server.
+func (m *memory) sawNICs(ref *machineRef, serverID string, note func(*seenNICs)) {
+	m.change(ref, func(r *record) {
+		if r.serverID == serverID {
+			note(&r.nics)
+		}
+	})
+}
+
+// forget ends the record: the Machine was deleted. That of a younger Machine of the same name stays.
+func (m *memory) forget(ref *machineRef) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.records[ref.machineKey]; ok && !r.isOfYounger(ref) {
+		delete(m.records, ref.machineKey)
+	}
+}
+
+// change changes the Machine's record, unless that is for another place.
+func (m *memory) change(ref *machineRef, change func(*record)) {
+	m.apply(ref, func(r *record) {
+		if r.place == ref.place {
+			change(r)
+		}
+	})
+}
+
+// take is change for what makes the record the request's: it takes over the request's place, unless the Machine
+// is bound to another one.
+func (m *memory) take(ref *machineRef, change func(*record)) {
+	m.apply(ref, func(r *record) {
+		switch {
+		case r.place == ref.place:
+		case r.isBound(ref):
+			return
+		default:
+			*r = record{place: ref.place, used: r.used}
+		}
+		change(r)
+	})
+}
+
+func (m *memory) apply(ref *machineRef, change func(*record)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	r, ok := m.records[ref.machineKey]
+	if !ok {
+		r = &record{place: ref.place}
+		m.records[ref.machineKey] = r
+	}
+	r.used = now
+	change(r)
+	m.sweep(now)
+}
+
+// sweep drops what is old now and then: the memory stays small without a goroutine.
+func (m *memory) sweep(now time.Time) {
+	if now.Sub(m.swept) < recordLifetime/10 {
+		return
+	}
+	m.swept = now
+	maps.DeleteFunc(m.records, func(_ machineKey, r *record) bool { return now.Sub(r.used) > recordLifetime })
+	maps.DeleteFunc(m.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const testSettle = 30 * time.Second
+
+// notebook is a memory, and the clock that it reads.
+type notebook struct {
+	*memory
+	clock *clocktesting.FakePassiveClock
+}
+
+func newNotebook() notebook {
+	clock := clocktesting.NewFakePassiveClock(epoch)
+	return notebook{newMemory(clock, testSettle), clock}
+}
+
+func (n notebook) pass(d time.Duration) { n.clock.SetTime(n.clock.Now().Add(d)) }
+
+// refOf returns a Machine of the default place.
+func refOf(machine string) *machineRef {
+	return &machineRef{
+		machineKey: machineKey{"ns", machine}, place: place{"https://api", "project", "eu01"}, uid: "uid of " + machine, created: epoch,
+	}
+}
+
+// with returns a copy of the reference, changed.
+func with(ref *machineRef, change func(*machineRef)) *machineRef {
+	changed := *ref
+	change(&changed)
+	return &changed
+}
+
+var places = map[string]func(*machineRef){
+	"endpoint": func(ref *machineRef) { ref.endpoint = "https://other" },
+	"project":  func(ref *machineRef) { ref.project = "other" },
+	"region":   func(ref *machineRef) { ref.region = "eu02" },
+}
+
+func TestClaim(t *testing.T) {
+	m1 := refOf("m1")
+	again := with(m1, func(ref *machineRef) { ref.uid, ref.created = "another uid", epoch.Add(time.Minute) })
+	fails := errors.New("ERROR")
+	posted := func(n notebook) { // a POST from 0 s to 10 s
+		n.claim(m1, epoch)
+		n.pass(10 * time.Second)
+	}
+	accepted := func(n notebook) { posted(n); n.accepted(m1, "s1") }
+	lost := func(n notebook) { posted(n); n.lost(m1) }
+	refused := func(n notebook) { posted(n); n.refused(m1) }
+	const atEnd, atSettle = 10 * time.Second, 10*time.Second + testSettle
+	for name, row := range map[string]struct {
+		before   func(n notebook)
+		ref      *machineRef
+		lookedAt time.Duration
+		want     bool
+	}{
+		"the first POST":                              {func(notebook) {}, m1, 0, true},
+		"a POST is in flight":                         {posted, m1, time.Hour - 1, false},
+		"a POST is in flight, of a predecessor":       {posted, again, time.Hour - 1, false},
+		"refused: looked at its end":                  {refused, m1, atEnd, true},
+		"refused: looked before its end":              {refused, m1, atEnd - 1, false},
+		"refused: looked before its end, predecessor": {refused, again, atEnd - 1, false},
+		"lost: looked settle later":                   {lost, m1, atSettle, true},
+		"lost: looked within settle":                  {lost, m1, atSettle - 1, false},
+		"lost: looked within settle, predecessor":     {lost, again, atSettle - 1, false},
+		"it has a server":                             {accepted, m1, time.Hour - 1, false},
+		"a predecessor has a server":                  {accepted, again, time.Hour - 1, false},
+		"it adopted a server":                         {func(n notebook) { n.adopt(m1, "s1") }, m1, time.Hour - 1, false},
+		"server failed, within settle":                {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1, atSettle - 1, false},
+		"server failed, settle later":                 {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1, atSettle, true},
+		"server dropped, within settle":               {func(n notebook) { accepted(n); n.drop(m1, "s1") }, m1, atSettle - 1, false},
+		"another server dropped":                      {func(n notebook) { accepted(n); n.drop(m1, "s2") }, m1, time.Hour - 1, false},
+		"answer named another's, within settle":       {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1, atSettle - 1, false},
+		"answer named another's, settle later":        {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1, atSettle, true},
+		"never read and gone, within settle":          {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1, atSettle - 1, false},
+		"never read and gone, settle later":           {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1, atSettle, true},
+		"read and gone": {
+			func(n notebook) { accepted(n); n.adopt(m1, "s1"); n.serverGone(m1, "s1") }, m1, atEnd, true},
+		"read and gone, looked before the POST ended": {
+			func(n notebook) { accepted(n); n.adopt(m1, "s1"); n.serverGone(m1, "s1") }, m1, atEnd - 1, false},
+		"another server gone":               {func(n notebook) { lost(n); n.serverGone(m1, "s2") }, m1, atSettle - 1, false},
+		"lost, proved none too early":       {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle-1)) }, m1, atSettle - 1, false},
+		"lost, proved none":                 {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle)) }, m1, atEnd, true},
+		"lost, and the Machine was deleted": {func(n notebook) { lost(n); n.forget(m1) }, m1, 0, true},
+		"another Machine's POST is lost":    {lost, refOf("m2"), 0, true},
+		"lost, forgotten by an older Machine": {func(n notebook) {
+			n.claim(again, epoch)
+			n.lost(again)
+			n.forget(m1)
+		}, again, testSettle - 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNotebook()
+			row.before(n)
+			n.clock.SetTime(epoch.Add(time.Hour - 1))
+			if got := n.claim(row.ref, epoch.Add(row.lookedAt)); got != row.want {
+				t.Fatalf("claim is %t, want %t", got, row.want)
+			}
+			if again := n.claim(row.ref, n.clock.Now()); row.want && again {
+				t.Error("a second claim beside a POST in flight")
+			}
+		})
+	}
+}
+
+// A record of another endpoint, project or region has a server that a call here cannot see.
+func TestARecordBelongsToOnePlace(t *testing.T) {
+	for name, move := range places {
+		t.Run(name, func(t *testing.T) {
+			m1 := refOf("m1")
+			moved := with(m1, move)
+			for state, end := range map[string]func(n notebook){
+				"in flight": func(notebook) {},
+				"lost":      func(n notebook) { n.lost(m1) },
+				"accepted":  func(n notebook) { n.accepted(m1, "s1") },
+			} {
+				n := newNotebook()
+				n.claim(m1, epoch)
+				end(n)
+				n.pass(testSettle)
+				if other, is := n.elsewhere(moved); !is || other != m1.place {
+					t.Errorf("%s: elsewhere is %v, %t", state, other, is)
+				}
+				n.accepted(moved, "s2")
+				n.adopt(moved, "s2")
+				if n.claim(moved, n.clock.Now()) || n.get(moved).serverID != "" || !n.certain(moved).IsZero() || n.get(m1).serverID == "s2" {
+					t.Errorf("%s: a call changes the record of another place: %+v", state, n.get(m1))
+				}
+			}
+			n := newNotebook()
+			n.claim(m1, epoch)
+			n.refused(m1)
+			if _, is := n.elsewhere(moved); is || !n.claim(moved, epoch) {
+				t.Error("a record without a server keeps its place")
+			}
+			n.serverGone(m1, "s1")
+			if !n.wasGone(m1, "s1") || n.wasGone(moved, "s1") {
+				t.Error("a server that is gone is so in all places, or in none")
+			}
+		})
+	}
+}
+
+// A server that is proved gone counts as gone for settle, unless a GET shows it.
+func TestGoneCountsForSettle(t *testing.T) {
+	m1, n := refOf("m1"), newNotebook()
+	n.serverGone(m1, "s1")
+	n.serverGone(m1, "s2")
+	n.shown(m1, "s2")
+	n.pass(testSettle)
+	if !n.wasGone(m1, "s1") || n.wasGone(m1, "s2") {
+		t.Error("want s1 gone at settle, and not s2, which a GET has shown")
+	}
+	if n.pass(1); n.wasGone(m1, "s1") {
+		t.Error("gone after settle")
+	}
+}
+
+// Nothing but use keeps an entry: the memory of a process that runs for months stays small.
+func TestTheMemoryShrinks(t *testing.T) {
+	n := newNotebook()
+	const machines = 100
+	for i := range machines {
+		ref := refOf(fmt.Sprint("m", i))
+		n.claim(ref, epoch)
+		n.lost(ref)
+		n.serverGone(ref, fmt.Sprint("s", i))
+	}
+	n.pass(recordLifetime)
+	n.get(refOf("m1")) // a read is a use
+	n.drop(refOf("m2"), "")
+	if len(n.records) != machines || len(n.gone) != machines {
+		t.Errorf("after an hour: %d records, %d gone; want %d of each", len(n.records), len(n.gone), machines)
+	}
+	n.pass(recordLifetime / 10)
+	n.drop(refOf("m2"), "")
+	first, second := n.get(refOf("m1")), n.get(refOf("m2"))
+	if !first.hasOpenPost() || !second.hasOpenPost() || len(n.records) != 2 || len(n.gone) != 0 {
+		t.Errorf("after more than an hour: %d records, %d gone; want the two in use", len(n.records), len(n.gone))
+	}
+}

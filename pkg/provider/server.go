@@ -1,0 +1,585 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// The numbers of polling one server.
+const (
+	// firstPoll is the time from a POST to the first read of its server: hardly any runs before, and most for which
+	// there is no host have failed by then.
+	firstPoll = 5 * time.Second
+	// The poll interval is a pollShare-th of the time since the POST, or since the wait began, between minPoll and
+	// maxPoll.
+	pollShare        = 10
+	minPoll, maxPoll = time.Second, 10 * time.Second
+	// expectedApart is the least time between the reads that prove a server gone whose deletion was accepted, or that
+	// was seen DELETING. unexpectedApart is that for any other server, and between the look-ups that prove that a
+	// machine has no server: for some seconds an API may show an empty project.
+	expectedApart, unexpectedApart = time.Second, 15 * time.Second
+	// maxProofAge is how long a read counts: one before an outage and one after it prove nothing together.
+	maxProofAge = time.Minute
+	// listsAloneFor is how long after our DELETE two lists prove a server gone: one that hangs for longer may have
+	// dropped out of a list that is cut off.
+	listsAloneFor = time.Minute
+	// deletionPatience is how long a server may keep its state after an accepted DELETE.
+	deletionPatience = 15 * time.Second
+	// deletionRepeat is when a server that stays DELETING is deleted again.
+	deletionRepeat = 2 * time.Minute
+)
+
+// signTimes are how long after the first read that did not show a server the next ones are, if its absence is not
+// expected.
+var signTimes = []time.Duration{time.Second, 3 * time.Second, 7 * time.Second, unexpectedApart}
+
+// evidence is what a read says of a server that it does not show.
+type evidence int
+
+const (
+	// getNotFound is a GET answered 404 or 410 in the API's form, about the server.
+	getNotFound evidence = iota
+	// getForbidden is a GET answered 403 after our accepted DELETE: some APIs answer so for what is gone.
+	getForbidden
+	// listOfOthers is a list that shows other servers, listOfNone an empty one.
+	listOfOthers
+	listOfNone
+	// getFailed and listFailed are reads without an answer: they prove nothing.
+	getFailed
+	listFailed
+)
+
+// absentRead is a read that did not show the server.
+type absentRead struct {
+	evidence     evidence
+	began, ended time.Time
+}
+
+// expectation is what is known of a server beside the reads that do not show it.
+type expectation struct {
+	// isExpected reports whether our DELETE was accepted, or the server was seen DELETING.
+	isExpected bool
+	// listsAlone reports whether a list has shown it DELETING after our DELETE, and that is at most listsAloneFor ago.
+	listsAlone bool
+	// listsLag reports whether the server is too young for lists to show it.
+	listsLag bool
+	// isDeletion reports whether the call wants the server to be gone; getsFail whether the last GET failed, or was
+	// answered 403.
+	isDeletion, getsFail bool
+}
+
+// proof is a way in which reads prove a server gone: one read of each of the kinds, the last so long after the first.
+type proof struct {
+	isExpected bool
+	kinds      [][]evidence
+	apart      time.Duration
+	// provided limits it; nil is always.
+	provided func(expectation) bool
+}
+
+var (
+	anyList = []evidence{listOfOthers, listOfNone}
+	others  = []evidence{listOfOthers}
+	is404   = []evidence{getNotFound}
+	is403   = []evidence{getForbidden}
+)
+
+// proofs are all ways to prove a server gone. An API answers 404 at random, lists lag, and a project looks empty for a
+// moment, so no read is enough. Empty lists count beside a 404, and where nothing else is left: an account that lost its
+// role may get them.
+var proofs = []proof{
+	{false, [][]evidence{is404, anyList}, unexpectedApart, nil},
+	{false, three(others), unexpectedApart, func(e expectation) bool { return e.isDeletion && e.getsFail }},
+	{true, [][]evidence{is404, anyList}, expectedApart, nil},
+	{true, [][]evidence{is403, others}, expectedApart, nil},
+	{true, [][]evidence{is403, anyList}, unexpectedApart, nil},
+	{true, [][]evidence{is404, is404}, expectedApart, func(e expectation) bool { return e.listsLag }},
+	// This saves most deletions their GET.
+	{true, [][]evidence{others, others}, expectedApart, func(e expectation) bool { return e.listsAlone }},
+	{true, three(anyList), unexpectedApart, func(e expectation) bool { return e.isDeletion && e.getsFail }},
+}
+
+func three(kind []evidence) [][]evidence { return slices.Repeat([][]evidence{kind}, 3) }
+
+// gone reports whether reads prove a server gone: all since the last one that showed it, oldest first. Lists are among
+// them only if they must have shown it (observation.counts). A read that is older than maxProofAge does not count.
+func gone(reads []absentRead, e expectation) bool {
+	return slices.ContainsFunc(proofs, func(p proof) bool {
+		return p.isExpected == e.isExpected && (p.provided == nil || p.provided(e)) && p.holds(reads)
+	})
+}
+
+// holds reports whether the reads are those of the proof.
+func (p *proof) holds(reads []absentRead) bool {
+	var first, last absentRead
+	missing := slices.Clone(p.kinds)
+	for _, r := range reads {
+		has := func(kind []evidence) bool { return slices.Contains(kind, r.evidence) }
+		if !slices.ContainsFunc(p.kinds, has) || reads[len(reads)-1].began.Sub(r.ended) > maxProofAge {
+			continue
+		}
+		if at := slices.IndexFunc(missing, has); at >= 0 {
+			missing = slices.Delete(missing, at, at+1)
+		}
+		if first.ended.IsZero() {
+			first = r
+		}
+		last = r
+	}
+	return len(missing) == 0 && last.began.Sub(first.ended) >= p.apart
+}
+
+// tracked is a server that a call reads until it runs, or is proved gone.
+type tracked struct {
+	call *call
+	id   string
+	// reads and steps say which errors end the call: those of reading the server, and of what is done with it.
+	reads, steps wait
+	// since is the POST, or the start of the wait: the poll interval follows from it. due is the next read.
+	since, due time.Time
+	last       sighting
+	// getOnly reports whether a list that shows the server may be older than what is known: only a GET counts.
+	getOnly bool
+	// getsFail reports whether the last GET failed.
+	getsFail bool
+	// absent are the reads since the last one that showed the server.
+	absent  []absentRead
+	removal removal
+	// missing is what an ACTIVE server lacks, for the text of a late end.
+	missing string
+}
+
+// sighting is a server as a read has shown it last; server is nil before.
+type sighting struct {
+	server *Server
+	// byList reports whether a list has shown it so, everListed whether any list has.
+	byList, everListed bool
+}
+
+// track reads a server by its ID.
+func (c *call) track(serverID string) *tracked {
+	return &tracked{
+		call: c, id: serverID, since: c.clock.Now(), reads: c.newWait(), steps: c.newWait(),
+		getOnly: c.memory.wasGone(&c.ref, serverID),
+	}
+}
+
+// trackShown is track for a server that was just shown; byList reports whether a list has shown it.
+func (c *call) trackShown(server *Server, byList bool) *tracked {
+	t := c.track(server.ID)
+	t.due = t.since.Add(minPoll)
+	t.show(server, byList)
+	return t
+}
+
+// isNamed reports whether the request's ProviderID names the server: then it may count by its name.
+func (t *tracked) isNamed() bool { return t.id == t.call.serverID }
+
+// poll makes the next read, when it is due. It returns nil if that fails, and may be repeated, or does not show the
+// server; errGone with the read that proves it gone; and the ownership check's error for one that the call must not
+// use.
+func (t *tracked) poll(ctx context.Context) (*Server, error) {
+	c := t.call
+	if t.due.After(c.clock.Now()) {
+		c.startWaiting()
+	}
+	seen := t.read(ctx)
+	if seen.err != nil {
+		seen.began = c.clock.Now()
+	}
+	t.due = seen.began.Add(pollInterval(c.clock.Since(t.since)))
+	if seen.evidence != getForbidden { // which is evidence here, not a refusal
+		if err := t.reads.afterRead(ctx, seen.err, t.state()); err != nil || seen.err != nil {
+			return nil, err
+		}
+	}
+	if seen.isListed || seen.server != nil {
+		c.placeSeen.Store(true)
+	}
+	if seen.server == nil {
+		return nil, t.miss(&seen)
+	}
+	if t.getOnly && seen.isListed {
+		t.absent = nil
+		return nil, nil
+	}
+	t.show(seen.server, seen.isListed)
+	if !seen.isListed {
+		c.memory.shown(&c.ref, t.id)
+	}
+	return seen.server, c.enter(seen.server, t.isNamed())
+}
+
+func pollInterval(age time.Duration) time.Duration { return min(max(age/pollShare, minPoll), maxPoll) }
+
+// observation is what a read has shown. counts reports whether one without the server is a sign that it is gone.
+type observation struct {
+	server   *Server
+	isListed bool
+	counts   bool
+	absentRead
+	err error
+}
+
+// readKind is how the next read is made.
+type readKind int
+
+const (
+	byAny readKind = iota
+	byGet
+	byList
+)
+
+// nextRead returns how the next read is made. From the first one on that did not show the server, GETs and lists
+// alternate: a proof needs both, and where one of them fails the other one takes its place.
+func (t *tracked) nextRead(now time.Time) readKind {
+	if len(t.absent) == 0 {
+		if t.getOnly {
+			return byGet
+		}
+		return byAny
+	}
+	first, last := t.absent[0], t.absent[len(t.absent)-1].evidence
+	e := t.expectation(now)
+	isList := func(r absentRead) bool { return slices.Contains(anyList, r.evidence) }
+	hasThreeLists := len(t.absent) >= 3 && !slices.ContainsFunc(t.absent[len(t.absent)-3:], func(r absentRead) bool { return !isList(r) })
+	switch {
+	case last == getFailed, last == getForbidden:
+		return byList
+	case last == listFailed, last == listOfOthers && e.listsAlone:
+		return byAny
+	case slices.Contains(anyList, last) && e.getsFail && e.isDeletion && !hasThreeLists: // a GET that hangs takes long
+		return byList
+	case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):
+		return byGet // one random 404 is cheap
+	case last == getNotFound && !e.listsLag:
+		return byList
+	default:
+		return byGet
+	}
+}
+
+// read makes the next read when it is due: from a list that others share, by a GET or, where a list does not show
+// the server, by both.
+func (t *tracked) read(ctx context.Context) observation {
+	kind := t.nextRead(later(t.due, t.call.clock.Now()))
+	if kind == byList {
+		return t.list(ctx, t.due)
+	}
+	if kind == byGet {
+		if err := t.call.sleepUntil(ctx, t.due); err != nil {
+			return observation{err: err}
+		}
+		return t.get(ctx, nil)
+	}
+	for {
+		all := t.lister().next(ctx, t.due, ownGet)
+		seen := t.inList(all, t.isInScope() || t.call.fromOpenStack)
+		switch {
+		case all.isSingle:
+			return t.getOrList(ctx, all)
+		case seen.err != nil, seen.server != nil, seen.counts && !t.removal.accepted.IsZero():
+			return seen
+		case t.due.After(t.call.clock.Now()): // the list was made for others
+		default:
+			if seen.counts {
+				t.absent = append(t.absent, seen.absentRead)
+			}
+			return t.get(ctx, nil)
+		}
+	}
+}
+
+// getOrList is a GET and, if that fails while lists may work, a list.
+func (t *tracked) getOrList(ctx context.Context, answer *list[Server]) observation {
+	seen := t.get(ctx, answer)
+	if seen.err == nil || answer.isOff || ctx.Err() != nil || isSessionWide(seen.err) {
+		return seen
+	}
+	if listed := t.list(ctx, time.Time{}); listed.err == nil || ctx.Err() != nil {
+		return listed
+	}
+	return seen
+}
+
+// get reads the server by its ID; answer is that of lister.next, if that asked for it.
+func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observation) {
+	c := t.call
+	seen.counts = true
+	seen.err = t.lister().single(ctx, answer, ownGet, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		seen.began = c.clock.Now()
+		seen.server, err = c.client.GetServer(ctx, t.id)
+		return err
+	})
+	seen.ended = c.clock.Now()
+	if errors.Is(seen.err, context.DeadlineExceeded) && ctx.Err() == nil {
+		seen.err = &APIError{Call: callGetServer, Err: fmt.Errorf("no answer within %s", readTimeout)}
+	}
+	switch {
+	case isServerNotFound(seen.err), seen.err == nil && seen.server.Status == statusDeleted:
+		seen.server, seen.err, seen.evidence = nil, nil, getNotFound
+	case isForbidden(seen.err) && !t.removal.accepted.IsZero():
+		seen.server, seen.err, seen.evidence = nil, nil, getForbidden
+		t.getOnly = c.memory.wasGone(&c.ref, t.id)
+	case seen.err != nil && ctx.Err() == nil && !isSessionWide(seen.err):
+		t.absent = append(t.absent, absentRead{getFailed, seen.began, seen.ended})
+		t.getOnly = c.memory.wasGone(&c.ref, t.id) // the lists have to do
+	}
+	t.getsFail = seen.err != nil || seen.evidence == getForbidden
+	return seen
+}
+
+// inList returns what a list shows of the server; canShow reports whether the server's labels match the list's.
+func (t *tracked) inList(all *list[Server], canShow bool) observation {
+	seen := observation{isListed: true, err: all.err, absentRead: absentRead{listOfNone, all.began, all.ended}}
+	if len(all.items) > 0 {
+		seen.evidence = listOfOthers
+	}
+	if at := slices.IndexFunc(all.items, func(server Server) bool { return server.ID == t.id }); at >= 0 {
+		seen.server = &all.items[at]
+	}
+	if all.err != nil && len(t.absent) > 0 {
+		t.absent = append(t.absent, absentRead{listFailed, all.began, all.ended})
+	}
+	seen.counts = canShow && (t.last.everListed || !all.began.Before(t.call.certain()))
+	return seen
+}
+
+// lister is the scope's. One from OpenStack need not have its labels.
+func (t *tracked) lister() *lister[Server] {
+	if c := t.call; c.fromOpenStack && !t.isInScope() {
+		return c.serversOf(nil)
+	}
+	return t.call.serversOf(t.call.scope())
+}
+
+// isInScope reports whether lists of the call's scope show the server, as far as is known of its labels.
+func (t *tracked) isInScope() bool {
+	return t.last.server != nil && matches(t.last.server, t.call.scope())
+}
+
+// list returns a list that shows the server, if it exists: of the scope or, if that is too large, by the machine label.
+// Where its labels are not known, it is of the project.
+func (t *tracked) list(ctx context.Context, due time.Time) observation {
+	c := t.call
+	if t.isInScope() || c.machine == "" {
+		all := t.lister().next(ctx, due, listsOnly)
+		if c.machine == "" || !isTooLarge(all.err) {
+			return t.inList(all, true)
+		}
+	}
+	byLabel := map[string]string{StackitMachineLabel: c.machine}
+	isLabelled := t.last.server != nil && matches(t.last.server, byLabel)
+	if isLabelled {
+		return t.inList(c.serversOf(byLabel).next(ctx, due, listsOnly), true)
+	}
+	all, isWhole := c.listProject(ctx, due)
+	return t.inList(all, isWhole || t.last.server == nil)
+}
+
+// show notes a read that shows the server.
+func (t *tracked) show(server *Server, isListed bool) {
+	t.absent, t.getOnly = nil, false
+	t.last = sighting{server: server, byList: isListed, everListed: t.last.everListed || isListed}
+	if server.IsDeleting() {
+		t.removal.wasDeleting = true
+		t.removal.isListed = t.removal.isListed || isListed && !t.removal.accepted.IsZero()
+	}
+}
+
+// miss notes a read that does not show the server, and returns errGone if it is proved gone.
+func (t *tracked) miss(seen *observation) error {
+	c := t.call
+	t.getOnly = t.getOnly || seen.evidence == getNotFound
+	if !seen.counts {
+		return nil
+	}
+	isFirst := seen.evidence == getNotFound && !slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
+	t.absent = append(t.absent, seen.absentRead)
+	if gone(t.absent, t.expectation(seen.began)) {
+		c.memory.serverGone(&c.ref, t.id)
+		c.meters.gone(c.class, t.id)
+		return errGone
+	}
+	if isFirst && !t.removal.isExpected() {
+		klog.V(2).InfoS("A server is not shown though nobody asked for its deletion; that is believed after more reads",
+			"machine", c.machine, "server", t.id, "after", unexpectedApart)
+	}
+	if due := t.nextSign(seen.ended); !due.IsZero() {
+		t.due = due
+	}
+	return nil
+}
+
+func (t *tracked) expectation(at time.Time) expectation {
+	r := &t.removal
+	return expectation{
+		isExpected: r.isExpected(), isDeletion: r.isWanted, getsFail: t.getsFail,
+		listsLag:   !t.last.everListed && at.Before(t.call.certain()),
+		listsAlone: r.isListed && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
+	}
+}
+
+// nextSign returns when the read after one that ended then is due; the zero time means the poll interval.
+func (t *tracked) nextSign(ended time.Time) time.Time {
+	if t.removal.isExpected() && !t.getsFail {
+		return ended.Add(expectedApart)
+	}
+	for _, after := range signTimes {
+		if due := t.absent[0].ended.Add(after); due.After(ended) {
+			return due
+		}
+	}
+	if certain := t.call.certain(); certain.After(ended) {
+		return certain
+	}
+	return time.Time{}
+}
+
+// sleepUntil waits until then; its error is the context's.
+func (c *call) sleepUntil(ctx context.Context, then time.Time) error {
+	if err := spi.Sleep(ctx, c.clock, then.Sub(c.clock.Now())); err != nil {
+		return fmt.Errorf("waiting for a read: %w", err)
+	}
+	return nil
+}
+
+// state says what was seen last, for the text of a late end.
+func (t *tracked) state() string {
+	switch server := t.last.server; {
+	case server == nil && t.removal.isWanted && t.getsFail:
+		return fmt.Sprintf("server %s cannot be read, and lists do not prove it gone", t.id)
+	case server == nil:
+		return fmt.Sprintf("server %s is not read yet", t.id)
+	case t.missing != "":
+		return fmt.Sprintf("server %s is %s, but %s", t.id, server.Status, t.missing)
+	default:
+		return fmt.Sprintf("server %s is %s", t.id, server.Status)
+	}
+}
+
+// until reads the server until done says so, or it is proved gone (errGone).
+func (t *tracked) until(ctx context.Context, done func(*Server) bool) (*Server, error) {
+	for {
+		server, err := t.poll(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if server != nil && done(server) {
+			return server, nil
+		}
+	}
+}
+
+// awaitShown reads the server until a read shows it (sighting), or proves it gone.
+func (t *tracked) awaitShown(ctx context.Context) error {
+	_, err := t.until(ctx, func(*Server) bool { return true })
+	return err
+}
+
+// removal is what was done, and seen, to have a server go.
+type removal struct {
+	// isWanted reports whether the call wants the server to be gone.
+	isWanted bool
+	// sent is when the last DELETE was sent, accepted when one was accepted last, first when the first one was of a
+	// server that was not DELETING.
+	sent, accepted, first time.Time
+	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read has shown it
+	// DELETING since.
+	before      string
+	wasDeleting bool
+	// isListed reports whether a list has shown the server DELETING after our DELETE.
+	isListed bool
+	// isOwed reports whether the last DELETE was answered 404: it is sent again with the next read.
+	isOwed bool
+	// hasFailed reports whether the last accepted DELETE had no effect, wasRetried whether that was one sent because one
+	// before had none.
+	hasFailed, wasRetried bool
+}
+
+// isExpected reports whether the server is to go: our DELETE was accepted, or a read has shown it DELETING.
+func (r *removal) isExpected() bool { return !r.accepted.IsZero() || r.wasDeleting }
+
+// sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that is answered 404 was not
+// accepted, and proves nothing. None is sent, which is no error, if the server has become a younger Machine's.
+func (t *tracked) sendDelete(ctx context.Context) error {
+	c := t.call
+	unjoined := t.explainUnjoined(ctx)
+	if c.isOfYounger(t.id) { // the next read tells
+		return nil
+	}
+	err := c.client.DeleteServer(ctx, t.id)
+	r, now := &t.removal, c.clock.Now()
+	r.sent, r.isOwed = now, isServerNotFound(err)
+	switch {
+	case r.isOwed:
+		return nil
+	case err != nil:
+		return err
+	case r.first.IsZero() && !t.last.server.IsDeleting():
+		r.first = now
+	}
+	r.wasRetried, r.hasFailed, r.wasDeleting = r.hasFailed, false, false
+	r.accepted, r.before = now, t.last.server.Status
+	unjoined.deleteAccepted(c.meters)
+	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
+	return nil
+}
+
+// advanceDeletion does what a deletion needs after a read: server is what that showed, nil for none.
+func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
+	r, now := &t.removal, t.call.clock.Now()
+	switch {
+	case r.isOwed:
+	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
+		return nil
+	case server.IsDeleting(), !r.isExpected():
+	case !t.hasFailed(server, now):
+		return nil
+	case t.last.byList && !t.getsFail: // it may be old
+		t.getOnly, t.due = true, time.Time{}
+		return nil
+	case r.wasRetried:
+		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+			t.id, server.Status, server.reason(t.call.spec.UserData))
+	default:
+		r.hasFailed = true
+	}
+	return t.steps.afterStep(ctx, t.sendDelete(ctx), t.state())
+}
+
+// hasFailed reports whether the last DELETE of a server that is not DELETING had no effect: the server is in ERROR
+// since, or deletionPatience is over.
+func (t *tracked) hasFailed(server *Server, now time.Time) bool {
+	r := &t.removal
+	isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)
+	return isBroken || now.Sub(r.accepted) > deletionPatience
+}
+
+// awaitGone reads the server until it is proved gone, and returns nil only then.
+func (t *tracked) awaitGone(ctx context.Context) error {
+	for {
+		server, err := t.poll(ctx)
+		if errors.Is(err, errGone) || errors.Is(err, errUnusable) { // the latter was never the machine's
+			return nil
+		}
+		if err == nil {
+			err = t.advanceDeletion(ctx, server)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

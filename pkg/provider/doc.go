@@ -9,48 +9,51 @@
 // list lags, a predecessor worked on the machine, the project looks empty for a moment), it
 // waits; it never guesses.
 //
-// core.go has one function for each driver method; instrument.go adds deadline, log line and
-// metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have
-// the steps. Package ledger remembers what this process did for each machine. API calls are
-// scarce: package coalesce lets callers share reads, and reads.go has the scopes in which
-// they do. Three rules have one place each: wait.go says what an error means for a call,
-// gone.go what proves an absence, ownership.go which server may be used.
+// core.go has one function for each driver method; instrument.go adds deadline, log line and metrics. A request
+// becomes a call (call.go, from the inputs of inputs.go). create.go, delete.go, status.go and nics.go have the
+// steps, openstack.go those of Machines from OpenStack.
 //
-// Where to change
+// Below the steps, one file answers one question:
 //
-//   - a poll interval: the numbers of reads.go
-//   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go;
-//     how many writes are sent while the API fails: pkg/spi/pace.go
-//   - a wait that takes too long. For a whole call: request.go. Until the next read of a server:
-//     reads.go, pkg/spi/spi.go. Until a server counts as gone, or as none: gone.go. Before a POST that
-//     may be a second one: DefaultSettle in provider.go. Before a DELETE: delete.go, console.go. For a
-//     failed server before the next one: create.go. For NICs and volumes from OpenStack: openstack.go.
-//     For a 403 to pass, or for lists of the project to fail: wait.go. Until a request is sent:
-//     pkg/spi/doc.go shows the chain
-//   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
-//     again: gone.go
-//   - whether a failed call ends a wait: wait.go
-//   - a label, or which server is ours: ownership.go
-//   - a rule about Machines that came from OpenStack: openstack.go
-//   - what is the API's word: Message in package spi, and sdk_client.go
-//   - a reason, its code, or the reason and text for a failed API call, by status or words: errors.go; the text of a
-//     decision of the driver's own: where it is made; cause and remedy of a reason:
-//     kubernetes/runbooks.md
-//   - when a list takes the place of a GET that fails, or the reverse: internal/coalesce for
-//     callers who share reads, reads.go for one server
-//   - why a server never joined, and what is looked for in console logs: console.go
-//   - for how long the machines of a class get no server, because it is exhausted or one showed no
-//     labels: create.go
-//   - a field of the providerSpec: apis/provider_spec.go; its limit for the schema:
-//     apis/validation/patterns.go; its place in the request: helpers.go; samples/machine-class.yaml.
-//     fields_test.go is red until these are done, and `make generated` writes the table of
-//     apis/README.md and the schemas. Its rule: apis/validation/validation.go, with values on both
-//     sides in specValues of core_test.go, without which no test misses the rule. Whether the cloud
-//     has what the field names: pkg/operator/validate/online.go
-//   - a metric of the driver: metrics.go (meters, newMeters, parts or Collect), fed by the decorator of
-//     API calls or by the method that knows; one of a session: pkg/spi/metrics.go. `make generated`
-//     writes the table of kubernetes/monitoring/README.md, which also says how to add an alert
-//   - what may be shown of the API's messages: request.go
-//   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
+//   - memory.go: what has this process done for the Machine, and may it send a POST?
+//   - lookup.go: which servers has the Machine, and when is it sure that there are no others?
+//   - server.go: how is a server, and when is it proved gone?
+//   - lists.go: who shares a read with whom? API calls are scarce.
+//   - ownership.go: which server is the Machine's?
+//   - wait.go: does an error end the call?
+//   - errors.go: what is the manager told?
+//
+// # Where to change
+//
+//   - a poll interval: firstPoll, minPoll, maxPoll, pollInterval in server.go
+//   - how many reads a second: readsPerSecond in pkg/spi/spi.go; retries of one: mayRetry, backoff in pkg/spi/retry.go; how many
+//     writes are sent while the API fails: paced, kind in pkg/spi/pace.go
+//   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
+//     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed server
+//     before the next one: discardTimeout in create.go. For a 403 to pass: refusedFor in wait.go. Before a DELETE:
+//     lookUpPatience in delete.go, consoleTimeout in console.go
+//   - what counts as gone: gone in server.go. As none: none in lookup.go
+//   - when a deletion has failed or is stuck, and is sent again: deletionPatience, deletionRepeat, advanceDeletion in
+//     server.go
+//   - when a list takes the place of a GET, or the reverse: lister in lists.go, nextRead in server.go
+//   - whether a failed call ends a wait: afterRead, afterStep in wait.go
+//   - a label, or which server is ours: checkOwned, missingLabel in ownership.go
+//   - a rule about Machines that came from OpenStack: takeOver, leftovers in openstack.go
+//   - what is the API's word: Message in pkg/spi/errors.go, exchange in sdk_client.go
+//   - a reason, its code and its text: reasonCodes, rules in errors.go. The text of a decision of the driver's own stands
+//     where it is made; cause and remedy of each reason: kubernetes/runbooks.md
+//   - why a server never joined, and what is looked for in console logs: consolePatterns in console.go
+//   - for how long the machines of a class get no server: exhaustedFor in create.go
+//   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
+//     apis/validation/patterns.go; its place in the request: serverPayload in helpers.go; samples/machine-class.yaml.
+//     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the schemas.
+//     Its rule: ValidateProviderSpec in apis/validation/validation.go, with rows in TestValidateProviderSpec in
+//     apis/validation/validation_test.go, without which no test misses the rule. Whether the cloud has what the field
+//     names: pkg/operator/validate/online.go
+//   - a metric of the driver: meters, newMeters, parts, Collect in metrics.go, fed by the decorator of API calls or by the
+//     method that knows; one of a session: pkg/spi/metrics.go. `make generated` writes the table of
+//     kubernetes/monitoring/README.md, which also says how to add an alert
+//   - what may be shown of the API's messages: redacted in redact.go
+//   - what the driver needs of the API: StackitClient in stackit_client.go, sdkClient in sdk_client.go
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go
 package provider

@@ -204,7 +204,7 @@ func TestListsAndGETsTakeTurns(t *testing.T) {
 				defer cancel()
 				for range callers {
 					go func() {
-						for ctx.Err() == nil {
+						for i := 0; i < 100 && ctx.Err() == nil; i++ {
 							_ = s.poll(ctx, time.Time{})
 						}
 					}()
@@ -212,6 +212,51 @@ func TestListsAndGETsTakeTurns(t *testing.T) {
 				<-time.After(80 * time.Second)
 				wantTimes(t, &s.lists, "0s 3s 15s 1m1s")
 				wantTimes(t, &s.gets, "1s 7s 31s")
+			})
+		})
+	}
+}
+
+// A caller whose GETs fail waits for no other list after one that failed.
+func TestAListThatFailsAnswersCallersWhoseGETsFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScope(t)
+		s.lists.err, s.fails[ownGet] = errOutage, true
+		const due = 10 * time.Millisecond // all wait by then
+		for range 3 {
+			go func() {
+				if all := s.next(t.Context(), s.epoch.Add(due), ownGet); !errors.Is(all.err, errOutage) || time.Since(s.epoch) != due {
+					t.Errorf("a caller is told %v at %s", all.err, time.Since(s.epoch))
+				}
+			}()
+		}
+		<-time.After(time.Minute)
+		wantTimes(t, &s.lists, "10ms")
+	})
+}
+
+// What says nothing about other GETs keeps no caller from a GET.
+func TestWhichErrorsOfAGETAreThoseOfOthers(t *testing.T) {
+	notFound := &APIError{Call: callGetServer, StatusCode: 404, Message: "not found", isOfIaaS: true}
+	for name, row := range map[string]struct {
+		err           error
+		before, after bool // whether the last GET failed
+	}{
+		"OK":                     {nil, true, false},
+		"503":                    {&APIError{StatusCode: 503}, false, true},
+		"a 404 about the server": {notFound, true, false},
+		"it cannot be decoded":   {&APIError{StatusCode: 200, Err: errUnreadable}, true, false},
+		"401":                    {&APIError{StatusCode: 401}, false, false},
+		"429, after 503":         {&APIError{StatusCode: 429}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScope(t)
+				s.fails[ownGet] = row.before
+				_ = s.single(t.Context(), nil, ownGet, func(context.Context) error { return row.err })
+				if s.fails[ownGet] != row.after || s.fails[ownList] {
+					t.Errorf("GETs fail: %t, small lists: %t; want %t, false", s.fails[ownGet], s.fails[ownList], row.after)
+				}
 			})
 		})
 	}

@@ -264,6 +264,55 @@ func TestADELETEThatDoesNothingIsSentOnceMore(t *testing.T) {
 	}
 }
 
+// An accepted DELETE does nothing: it is sent again after 15 s, or at once if the server ends in ERROR meanwhile.
+func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
+	const active, inError = iaasmock.StatusActive, iaasmock.StatusError
+	for name, row := range map[string]struct {
+		before, after string
+		from, to      time.Duration
+	}{
+		"the server runs":             {active, active, 15 * time.Second, 30 * time.Second},
+		"it was in ERROR before":      {inError, inError, 15 * time.Second, 30 * time.Second},
+		"it ends in ERROR after that": {active, inError, 0, 10 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			<-time.After(time.Minute)
+			r.setStatus(serverOf(m), row.before, "")
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusNoContent, Body: " "})
+			time.AfterFunc(2*time.Second, func() { r.setStatus(serverOf(m), row.after, "") })
+			r.mustRemove(m)
+			var sent []time.Time
+			for _, call := range r.cloud.Calls() {
+				if call.Operation == "DeleteServer" {
+					sent = append(sent, call.StartedAt)
+				}
+			}
+			if len(sent) != 2 || sent[1].Sub(sent[0]) < row.from || sent[1].Sub(sent[0]) > row.to {
+				t.Errorf("DELETEs at %v, want the second one %s to %s after the first", sent, row.from, row.to)
+			}
+		})
+	}
+}
+
+// No read shows servers that were just created: they are not gone before settle.
+func TestServersThatDoNotShowYetAreNotGone(t *testing.T) {
+	for _, n := range []int{1, 6} {
+		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+			r := newRig(t)
+			notFound, empty := randomNotFound, iaasmock.Fault{Operation: "ListServers", EmptyList: true}
+			notFound.Operation, notFound.Count = "GetServer", 0
+			for _, fault := range []iaasmock.Fault{notFound, empty} {
+				fault.Duration = 28 * time.Second
+				r.cloud.Inject(fault)
+			}
+			wantNone(t, together(machines(n), r.createErr))
+			r.wantCalls("CreateServer", n)
+		})
+	}
+}
+
 // A server from before there were labels is in lists of the project only, and one of them may be wrong.
 func TestOneListOfTheProjectMayBeWrong(t *testing.T) {
 	for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{"creation": (*rig).createErr, "deletion": (*rig).remove} {

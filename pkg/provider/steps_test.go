@@ -137,6 +137,15 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			"name 0, GET 0, DELETE 0, cluster 0, name 1, cluster 3, name 7, cluster 15, name 31; answers at 60", provider.ReasonTimedOut},
 		"all GETs fail": {running, []iaasmock.Fault{{Operation: "GetServer", Status: unavailable}}, remove,
 			"name 0, DELETE 0, GET 1, cluster 1 2 3 … 9 (9); answers at 9", ""},
+		"all GETs and lists fail, the third call": {func(r *rig) made {
+			m := running(r)
+			for _, operation := range []string{"GetServer", "ListServers"} {
+				r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: unavailable})
+			}
+			_, _ = r.statusErr(m), r.statusErr(m)
+			return m
+		}, nil, status,
+			"GET 0; answers at 1", provider.ReasonAPIFailed},
 		"a younger Machine has the name": {func(r *rig) made {
 			old := machine("m1")
 			old.UID = "a"

@@ -61,6 +61,12 @@ func TestNone(t *testing.T) {
 		"labels may lack: the last one is own":     {"project@0s own@15s", unlabeled, false},
 		"labels may lack: own ones only":           {"own@0s own@15s own@30s", unlabeled, false},
 
+		"own a minute before the project":         {"own@0s project@1m", usual, true},
+		"own over a minute before the project":    {"own@0s project@60001ms", usual, false},
+		"a minute counts from a look-up's end":    {"own@0s-20s project@80s", usual, true},
+		"the project, over a minute before":       {"project@0s project@60001ms", unlabeled, false},
+		"an old one is no beginning, a later one": {"own@0s own@40s project@70s", usual, true},
+
 		"it shows some":                        {"own+1@0s", usual, true},
 		"it shows some, labels may lack":       {"own+1@0s", unlabeled, true},
 		"it shows some, and shows none before": {"own@0s own+1@1s", usual, true},

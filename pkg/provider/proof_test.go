@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -94,13 +95,7 @@ func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
 			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t)
 				all := append(machines(n), machine("stays"))
-				wantNone(t, together(all, func(m *v1alpha1.Machine) error {
-					response, err := r.create(m)
-					if err == nil {
-						m.Spec.ProviderID = response.ProviderID
-					}
-					return err
-				}))
+				wantNone(t, together(all, r.createAndName))
 				<-time.After(time.Minute)
 				r.cloud.Inject(fault{Operation: "DeleteServer", NeverGone: true})
 				for _, fault := range faults(r) {
@@ -311,6 +306,123 @@ func TestServersThatDoNotShowYetAreNotGone(t *testing.T) {
 			r.wantCalls("CreateServer", n)
 		})
 	}
+}
+
+// listOf is the body of a list of the servers, as they are now.
+func listOf(t *testing.T, servers []iaasmock.Server) string {
+	t.Helper()
+	var items []map[string]any
+	for _, server := range servers {
+		items = append(items, map[string]any{"id": server.ID, "name": server.Name, "status": server.Status,
+			"machineType": server.MachineType, "labels": server.Labels})
+	}
+	body, err := json.Marshal(map[string]any{"items": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// Lists go on showing servers that are gone: what was proved before, or a GET has shown, counts.
+func TestAServerThatOnlyAnOldListShowsDoesNotRun(t *testing.T) {
+	removeAll := func(r *rig, all []*v1alpha1.Machine) {
+		for _, m := range all {
+			r.removeServer(serverOf(m))
+		}
+	}
+	deleteAll := func(r *rig, all []*v1alpha1.Machine) { _ = together(all, r.remove) }
+	for name, row := range map[string]struct {
+		machines int
+		end      func(r *rig, all []*v1alpha1.Machine)
+	}{
+		"a GET answers 404":    {1, removeAll},
+		"it was proved gone":   {1, deleteAll},
+		"they were, and share": {6, deleteAll},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			all := machines(row.machines)
+			wantNone(t, together(all, r.createAndName))
+			<-time.After(time.Minute)
+			old := listOf(t, r.cloud.Servers())
+			row.end(r, all)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: old})
+			for i, err := range together(all, r.statusErr) {
+				if err == nil {
+					t.Errorf("the manager is told that the server of %s runs", all[i].Name)
+				}
+			}
+		})
+	}
+}
+
+// createAndName calls CreateMachine, and sets the ProviderID.
+func (r *rig) createAndName(m *v1alpha1.Machine) error {
+	response, err := r.create(m)
+	if err == nil {
+		m.Spec.ProviderID = response.ProviderID
+	}
+	return err
+}
+
+// Servers are being deleted, which lists do not show yet: their Machines get others.
+func TestAnOldListGivesNoMachineAServerThatGoes(t *testing.T) {
+	for _, n := range []int{1, 6} {
+		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(25*time.Second), iaasmock.WithDeleteDuration(time.Minute))
+			all, going := machines(n), map[string]bool{}
+			for _, m := range all {
+				id := r.makeRunning(m.Name)
+				going[id] = true
+			}
+			<-time.After(time.Minute)
+			for _, server := range r.cloud.Servers() {
+				r.deleteByHand(server.ID)
+			}
+			wantNone(t, together(all, r.createAndName))
+			for _, m := range all {
+				if going[m.Spec.ProviderID] {
+					t.Errorf("%s gets a server that is being deleted", m.Name)
+				}
+			}
+		})
+	}
+}
+
+// A GET answers 404 at random, and then GETs fail: lists decide, old as they may be.
+func TestAfterARandom404AndFailedGETsListsDecide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		once := randomNotFound
+		once.Operation, once.Count = "GetServer", 1
+		r.cloud.Inject(once)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+		began := time.Now()
+		wantCode(t, r.createErr(machine("m1")), codes.OK)
+		wantWithin(t, began, time.Minute)
+	})
+}
+
+// A list of the cluster does not show servers that lost its label: it says nothing about them.
+func TestAListOfTheClusterProvesNoServerGoneThatLacksItsLabel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		all := machines(6)
+		wantNone(t, together(append(all, machine("stays")), r.createAndName))
+		for _, m := range all {
+			r.relabel(serverOf(m), map[string]any{clusterLabel: nil})
+		}
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
+		notFound := randomNotFound
+		notFound.Operation, notFound.Count, notFound.Match = "GetServer", 0, r.sinceDelete(2*time.Second, time.Hour)
+		r.cloud.Inject(notFound)
+		for i, err := range together(all, r.remove) {
+			if err == nil {
+				t.Errorf("the manager is told that the server of %s is gone", all[i].Name)
+			}
+		}
+	})
 }
 
 // A server from before there were labels is in lists of the project only, and one of them may be wrong.

@@ -4,11 +4,15 @@
 package provider
 
 import (
+	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
 // epoch is the time 0 of the tables.
@@ -199,6 +203,99 @@ func TestListsAlone(t *testing.T) {
 			}
 			if got := tracked.expectation(epoch.Add(row.after)).listsAlone; got != row.want {
 				t.Errorf("listsAlone is %t, want %t", got, row.want)
+			}
+		})
+	}
+}
+
+// answers is an API whose GETs answer one after the other as it says, and whose DELETEs are accepted.
+type answers struct {
+	StackitClient
+	gets []int // status codes; 200 is a server in ACTIVE
+}
+
+func (a *answers) GetServer(context.Context, string) (*Server, error) {
+	status := a.gets[0]
+	a.gets = a.gets[1:]
+	if status == http.StatusOK {
+		return &Server{Status: statusActive}, nil
+	}
+	return nil, &APIError{Call: callGetServer, StatusCode: status, Message: "text", isOfIaaS: true}
+}
+
+func (*answers) DeleteServer(context.Context, string) error { return nil }
+
+// newTracked returns a server of a call with that API.
+func newTracked(gets ...int) (*tracked, *clocktesting.FakeClock) {
+	clock := clocktesting.NewFakeClock(epoch)
+	readers := &readers{
+		process: &process{clock: clock, memory: newMemory(clock, DefaultSettle)}, client: &answers{gets: gets},
+		turn:    func(context.Context) error { return nil },
+		servers: recent.New[string, *lister[Server]](clock, readerLifetime),
+	}
+	c := &call{readers: readers}
+	return c.track("s1"), clock
+}
+
+// Lists decide by themselves only while GETs fail: the last one counts.
+func TestGETsFail(t *testing.T) {
+	for name, row := range map[string]struct {
+		gets      []int
+		isDeleted bool // our DELETE was accepted
+		want      bool
+	}{
+		"OK":                    {[]int{200}, false, false},
+		"404":                   {[]int{404}, true, false},
+		"503":                   {[]int{200, 503}, false, true},
+		"403":                   {[]int{403}, false, true},
+		"403, after our DELETE": {[]int{403}, true, true},
+		"503, then OK":          {[]int{503, 200}, true, false},
+		"503, then 404":         {[]int{503, 404}, true, false},
+		"403, then OK":          {[]int{403, 200}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracked, clock := newTracked(row.gets...)
+			if row.isDeleted {
+				tracked.removal.accepted = clock.Now()
+			}
+			for range row.gets {
+				tracked.get(t.Context(), nil)
+			}
+			if tracked.getsFail != row.want {
+				t.Errorf("getsFail is %t, want %t", tracked.getsFail, row.want)
+			}
+		})
+	}
+}
+
+// The minute in which lists are a proof begins with the first DELETE of a server that was not DELETING already.
+func TestTheFirstDELETE(t *testing.T) {
+	const never = -1
+	for name, row := range map[string]struct {
+		states []string // at each DELETE
+		want   int
+	}{
+		"one":                             {[]string{statusActive}, 0},
+		"of a server in DELETING":         {[]string{statusDeleting}, never},
+		"a second one":                    {[]string{statusActive, statusDeleting}, 0},
+		"a second one without DELETING":   {[]string{statusActive, statusActive}, 0},
+		"another one was first: DELETING": {[]string{statusDeleting, statusError}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracked, clock := newTracked()
+			var want time.Time
+			for i, state := range row.states {
+				clock.Step(time.Second)
+				if i == row.want {
+					want = clock.Now()
+				}
+				tracked.last.server = &Server{ID: "s1", Status: state}
+				if err := tracked.sendDelete(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := tracked.removal.first; !got.Equal(want) {
+				t.Errorf("the first is %v, want %v", got, want)
 			}
 		})
 	}

@@ -4,9 +4,14 @@
 package provider
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // lookUpsOf returns the look-ups of a line: own is one by labels, project one of the project; with +1 it shows a server.
@@ -98,6 +103,54 @@ func TestNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := none(lookUpsOf(t, row.row), row.d); got != row.want {
 				t.Errorf("none is %t, want %t", got, row.want)
+			}
+		})
+	}
+}
+
+// Lists of a project that have been too large for long are put off: look-ups do not wait for the next one.
+func TestAProjectThatIsTooLargeIsNotWaitedFor(t *testing.T) {
+	for name, row := range map[string]struct {
+		since time.Duration
+		err   error
+		took  time.Duration
+	}{
+		"too large for long":   {tooLargeFor, &APIError{StatusCode: http.StatusRequestEntityTooLarge}, 0},
+		"too large for a time": {tooLargeFor - time.Second, &APIError{StatusCode: http.StatusRequestEntityTooLarge}, maxListBackoff},
+		"an outage":            {tooLargeFor, &APIError{StatusCode: http.StatusServiceUnavailable}, maxListBackoff},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tracked := newTracked(clock.RealClock{})
+				began := time.Now()
+				tracked.call.serversOf(nil).lists = schedule{
+					notBefore: began.Add(maxListBackoff), failures: 6, since: began.Add(-row.since), err: row.err,
+				}
+				all, isWhole := tracked.call.listProject(t.Context(), time.Time{})
+				if took := time.Since(began); all.err != nil || isWhole != (row.took > 0) || took != row.took {
+					t.Errorf("after %s a list, of the project: %t: %v; want it after %s", took, isWhole, all.err, row.took)
+				}
+			})
+		})
+	}
+}
+
+// A server without labels may be the Machine's, unless another one surely is.
+func TestAServerWithoutLabelsBesideOneWithThem(t *testing.T) {
+	bare := Server{ID: "bare", Name: "m1", Status: statusActive}
+	for name, row := range map[string]struct {
+		found []Server
+		want  bool
+	}{
+		"alone":                  {nil, true},
+		"beside one that stays":  {[]Server{{ID: "own", Name: "m1", Status: statusCreating}}, false},
+		"beside one in DELETING": {[]Server{{ID: "own", Name: "m1", Status: statusDeleting}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newTracked(clocktesting.NewFakeClock(epoch)).call
+			c.identity = newIdentity("m1", "class", nil)
+			if err := c.checkUnlabelled(append(row.found, bare), row.found); (err != nil) != row.want {
+				t.Errorf("the error is %v, want one: %t", err, row.want)
 			}
 		})
 	}

@@ -284,6 +284,7 @@ func TestListsOfTheProjectThatFailForAWhileHideNoServer(t *testing.T) {
 		"one is undecodable":  {Count: 1, Status: http.StatusOK, Body: `{"items":[5]}`},
 		"an outage of 40 s":   {Duration: 40 * time.Second, Status: http.StatusGatewayTimeout},
 		"one of five minutes": {Duration: 5 * time.Minute, Status: http.StatusGatewayTimeout},
+		"503 for 14 minutes":  {Duration: 14 * time.Minute, Status: http.StatusServiceUnavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -294,7 +295,8 @@ func TestListsOfTheProjectThatFailForAWhileHideNoServer(t *testing.T) {
 			<-time.After(time.Minute)
 			fault.Operation, fault.Match = "ListServers", withoutSelector
 			r.cloud.Inject(fault)
-			wantReason(t, r.createErr(m), provider.ReasonNotOurs)
+			_, err := r.createAsManager(m)
+			wantReason(t, err, provider.ReasonNotOurs)
 			r.wantOnly(id)
 		})
 	}

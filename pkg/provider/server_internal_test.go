@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
@@ -225,16 +226,17 @@ func (a *answers) GetServer(context.Context, string) (*Server, error) {
 
 func (*answers) DeleteServer(context.Context, string) error { return nil }
 
+func (*answers) ListServers(context.Context, map[string]string) ([]Server, error) { return nil, nil }
+
 // newTracked returns a server of a call with that API.
-func newTracked(gets ...int) (*tracked, *clocktesting.FakeClock) {
-	clock := clocktesting.NewFakeClock(epoch)
+func newTracked(clock clock.Clock, gets ...int) *tracked {
 	readers := &readers{
 		process: &process{clock: clock, memory: newMemory(clock, DefaultSettle)}, client: &answers{gets: gets},
 		turn:    func(context.Context) error { return nil },
 		servers: recent.New[string, *lister[Server]](clock, readerLifetime),
 	}
 	c := &call{readers: readers}
-	return c.track("s1"), clock
+	return c.track("s1")
 }
 
 // Lists decide by themselves only while GETs fail: the last one counts.
@@ -254,9 +256,9 @@ func TestGETsFail(t *testing.T) {
 		"403, then OK":          {[]int{403, 200}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracked, clock := newTracked(row.gets...)
+			tracked := newTracked(clocktesting.NewFakeClock(epoch), row.gets...)
 			if row.isDeleted {
-				tracked.removal.accepted = clock.Now()
+				tracked.removal.accepted = epoch
 			}
 			for range row.gets {
 				tracked.get(t.Context(), nil)
@@ -282,7 +284,8 @@ func TestTheFirstDELETE(t *testing.T) {
 		"another one was first: DELETING": {[]string{statusDeleting, statusError}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tracked, clock := newTracked()
+			clock := clocktesting.NewFakeClock(epoch)
+			tracked := newTracked(clock)
 			var want time.Time
 			for i, state := range row.states {
 				clock.Step(time.Second)

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -169,6 +170,20 @@ func TestListsThatFailBackOff(t *testing.T) {
 	})
 }
 
+// Another list may work at once where a token or a limit of calls was what failed.
+func TestAnErrorOfTheSessionPutsNoListOff(t *testing.T) {
+	for _, status := range []int{http.StatusUnauthorized, http.StatusTooManyRequests} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScope(t)
+			s.lists.err = &APIError{StatusCode: status}
+			for range 3 {
+				s.next(t.Context(), time.Time{}, listsOnly)
+			}
+			wantTimes(t, &s.lists, "0s 250ms 500ms")
+		})
+	}
+}
+
 // While lists fail a few callers read by themselves at a time, and each of them gets its turn.
 func TestFewGETsTakeThePlaceOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +192,7 @@ func TestFewGETsTakeThePlaceOfAList(t *testing.T) {
 		const callers = 2*maxSingles + 2
 		for range callers {
 			go func() {
-				if err := s.poll(t.Context(), time.Time{}); err != nil {
+				if err := s.poll(t.Context(), time.Time{}); err != nil && t.Context().Err() == nil {
 					t.Error(err)
 				}
 			}()

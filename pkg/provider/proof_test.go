@@ -291,17 +291,16 @@ func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
 	}
 }
 
-// No read shows servers that were just created: they are not gone before settle.
+// Servers were just created: no list shows them yet, and once a GET has shown them, GETs do not either for a while. They
+// are not gone before settle.
 func TestServersThatDoNotShowYetAreNotGone(t *testing.T) {
 	for _, n := range []int{1, 6} {
 		bubble(t, fmt.Sprint(n), func(t *testing.T) {
 			r := newRig(t)
-			notFound, empty := randomNotFound, iaasmock.Fault{Operation: "ListServers", EmptyList: true}
-			notFound.Operation, notFound.Count = "GetServer", 0
-			for _, fault := range []iaasmock.Fault{notFound, empty} {
-				fault.Duration = 28 * time.Second
-				r.cloud.Inject(fault)
-			}
+			notFound := randomNotFound
+			notFound.Operation, notFound.Count, notFound.After, notFound.Duration = "GetServer", 0, 5500*time.Millisecond, 22*time.Second
+			r.cloud.Inject(notFound)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: 28 * time.Second})
 			wantNone(t, together(machines(n), r.createErr))
 			r.wantCalls("CreateServer", n)
 		})

@@ -410,7 +410,6 @@ var mutants = []mutant{
 	{"one list of the project that is too large is made again", []edit{{lists, "now.Sub(l.lists.since) >= tooLargeFor", "now.Sub(l.lists.since) >= 0"}}},
 	{"look-ups do not do without lists of the project that fail", []edit{{lists, "return hasLasted && isTooLarge(l.lists.err),", "return hasLasted,"}}},
 	{"lists of the project that are too large are not waited for", []edit{{lookup, "!tooLarge || !isOff {", "!tooLarge || isOff || !isOff {"}}},
-	{"where lists of the scope are too large the Machine's own take their place", []edit{{lookup, "if !all.isSingle && (!isTooLarge(all.err) || lister.ownListsFail()) {", "if !all.isSingle {"}}},
 	{"a list that a gateway gives up is too large", []edit{{lists, "api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||", "api.StatusCode == http.StatusRequestEntityTooLarge ||"}}},
 	{"a list that hangs is too large", []edit{{lists, "\t\terrors.Is(err, context.DeadlineExceeded) || errors", "\t\terrors"}}},
 	{"a list that cannot be decoded is too large", []edit{{lists, " || errors.Is(err, errUnreadable))", "|| false)"}}},

@@ -283,13 +283,6 @@ func (l *lister[T]) isTooLarge() (tooLarge, isOff bool) {
 	return hasLasted && isTooLarge(l.lists.err), l.lists.isOff(now)
 }
 
-// ownListsFail reports whether the last list of a caller's own failed.
-func (l *lister[T]) ownListsFail() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.fails[ownList]
-}
-
 // grant tells a caller to read by itself.
 func (l *lister[T]) grant(w *waiter[T], isOff bool) {
 	l.singles++

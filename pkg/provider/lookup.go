@@ -200,7 +200,7 @@ func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp,
 func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]string) *list[Server] {
 	lister := c.serversOf(c.scope())
 	all := lister.next(ctx, due, ownList)
-	if !all.isSingle && (!isTooLarge(all.err) || lister.ownListsFail()) {
+	if !all.isSingle {
 		return all
 	}
 	own := &list[Server]{}

@@ -312,8 +312,8 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 
 // isAttached reports whether a server has it. One that is gone has nothing for longer than staleAttachment.
 func (l *leftovers) isAttached(one *leftover) bool {
-	getOnly := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
-	return one.serverID != "" && !getOnly
+	isStale := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
+	return one.serverID != "" && !isStale
 }
 
 // noteFound notes whether a GET showed a server that something of the Machine's name is attached to. After a restart

@@ -159,13 +159,12 @@ func (c *call) record() record { return c.memory.get(&c.ref) }
 // isNew reports whether this process knows of every server that the Machine can have: it is young, did not come from
 // OpenStack, is the first of its name, and no POST is open.
 func (c *call) isNew() bool {
-	entry := c.record()
-	return c.isYoung && !c.fromOpenStack && !entry.hasOpenPost() && !entry.isOfAnother(&c.ref)
+	r := c.record()
+	return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && !r.isOfAnother(&c.ref)
 }
 
-// checkElsewhere returns an error if this process knows of a server, or of an open POST, for
-// the machine in another project or region: its Secret was edited, and with a POST here, or
-// the end of the deletion, nobody would ever look there again.
+// checkElsewhere returns an error if this process knows of a server, or of an open POST, for the machine in another
+// project or region: the Secret or the class was edited, and a POST or a deletion here would lose that server.
 func (c *call) checkElsewhere() error {
 	other, isElsewhere := c.memory.elsewhere(&c.ref)
 	if !isElsewhere {

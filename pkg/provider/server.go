@@ -251,14 +251,13 @@ func (t *tracked) nextRead(now time.Time) readKind {
 	}
 	first, last := t.absent[0], t.absent[len(t.absent)-1].evidence
 	e := t.expectation(now)
-	isList := func(r absentRead) bool { return slices.Contains(anyList, r.evidence) }
-	hasThreeLists := len(t.absent) >= 3 && !slices.ContainsFunc(t.absent[len(t.absent)-3:], func(r absentRead) bool { return !isList(r) })
+	lists := lastLists(t.absent)
 	switch {
 	case last == getFailed, last == getForbidden:
 		return byList
 	case last == listFailed, last == listOfOthers && e.listsAlone:
 		return byAny
-	case slices.Contains(anyList, last) && e.getsFail && e.isDeletion && !hasThreeLists: // a GET that hangs takes long
+	case lists > 0 && lists < 3 && e.getsFail && e.isDeletion: // a GET that hangs takes long
 		return byList
 	case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):
 		return byGet // one random 404 is cheap
@@ -267,6 +266,17 @@ func (t *tracked) nextRead(now time.Time) readKind {
 	default:
 		return byGet
 	}
+}
+
+// lastLists counts the lists since the last read that was none.
+func lastLists(reads []absentRead) (count int) {
+	for _, r := range slices.Backward(reads) {
+		if !slices.Contains(anyList, r.evidence) {
+			break
+		}
+		count++
+	}
+	return count
 }
 
 // read makes the next read when it is due: from a list that others share, by a GET or, where a list does not show

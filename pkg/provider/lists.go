@@ -343,7 +343,7 @@ func newReaders(session *spi.Session, region string, process *process) *readers 
 	}
 	r := &readers{
 		process: process, client: client,
-		turn:    func(ctx context.Context) error { return spi.WaitForRead(ctx, process.clock, session.Reads) },
+		turn:    session.Reads.Wait,
 		servers: recent.New[string, *lister[Server]](process.clock, readerLifetime),
 		nics:    recent.New[string, *lister[NIC]](process.clock, readerLifetime),
 	}

@@ -5,6 +5,7 @@ package spi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // Hundreds of servers to create or delete do not keep the reads waiting, whatever projects they are in.
@@ -49,4 +53,49 @@ func TestReadsGoBeforeWrites(t *testing.T) {
 			all.Wait()
 		})
 	}
+}
+
+// After a read that is answered 429, or 401, no other begins for a while, for longer each time; writes go on. Any other
+// answer ends that.
+func TestReadsPauseAfterTooMany(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusUnauthorized} {
+		bubble(t, strconv.Itoa(status), func(t *testing.T) {
+			reads := newReads(clock.RealClock{}, func() float64 { return 1 })
+			for _, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+				began := time.Now()
+				reads.note(began, status)
+				reads.note(began.Add(-time.Millisecond), status) // was under way
+				if err := reads.Wait(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took < pause*time.Second || took > pause*time.Second+time.Second/readsPerSecond {
+					t.Errorf("the pause took %s, want %d s", took, pause)
+				}
+			}
+			reads.note(time.Now(), http.StatusNotFound)
+			reads.note(time.Now(), status)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+			defer cancel()
+			if err := reads.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("waiting for longer than the caller's deadline ended with %v", err)
+			}
+			began := time.Now()
+			if _ = reads.Wait(t.Context()); time.Since(began) > time.Second {
+				t.Errorf("the next pause took %s more, want a second in all", time.Since(began))
+			}
+		})
+	}
+	bubble(t, "of a session", func(t *testing.T) {
+		r := newRig(t)
+		session := r.session()
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusTooManyRequests})
+		_ = apiCalls["LIST"](t.Context(), session.API)
+		began := time.Now()
+		if err := apiCalls["POST"](t.Context(), session.API); err != nil || time.Since(began) > 0 {
+			t.Errorf("a write took %s: %v", time.Since(began), err)
+		}
+		if _ = session.Reads.Wait(t.Context()); time.Since(began) < firstReadPause/2 {
+			t.Errorf("the pause took %s", time.Since(began))
+		}
+	})
 }

@@ -80,7 +80,7 @@ type waitReason string
 const (
 	// waitRateLimit is PluginSPIImpl.Limiter, which bounds the calls of the process.
 	waitRateLimit waitReason = "rate_limit"
-	// waitReadLimit is Session.Reads, which bounds the reads of a session.
+	// waitReadLimit is Session.Reads, which bounds the reads of a session, and pauses them after a 429.
 	waitReadLimit waitReason = "read_limit"
 	// waitRetryAfter is the API's own Retry-After header.
 	waitRetryAfter waitReason = "retry_after"

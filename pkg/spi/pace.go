@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 )
 
@@ -53,7 +52,7 @@ var errTooMany = &NotSentError{Err: errors.New("not sent, too many others are in
 // ones, take a turn there, so that they do not all come at once.
 type paced struct {
 	next   http.RoundTripper
-	reads  *rate.Limiter
+	reads  *Reads
 	clock  clock.Clock
 	jitter func() float64
 
@@ -146,7 +145,7 @@ func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
 		case err != nil:
 			return nil, err
 		case a != nil && k.isRead() && held:
-			return a, WaitForRead(ctx, p.clock, p.reads)
+			return a, p.reads.Wait(ctx)
 		case a != nil:
 			return a, nil
 		}

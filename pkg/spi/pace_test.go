@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func newPacedAPI(t *testing.T) *pacedAPI {
 	t.Helper()
 	api := &pacedAPI{t: t, began: time.Now()}
 	api.pace = &paced{
-		next: roundTripper(api.serve), reads: rate.NewLimiter(readsPerSecond, 1), clock: clock.RealClock{},
+		next: roundTripper(api.serve), reads: newReads(clock.RealClock{}, rand.Float64), clock: clock.RealClock{},
 		jitter: func() float64 { return 1 }, kinds: map[string]*kind{},
 	}
 	return api
@@ -367,7 +368,7 @@ func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
 					synctest.Wait()
 				}
 				for range row.others {
-					session.Reads.Reserve()
+					session.Reads.limiter.Reserve()
 				}
 				all.Wait()
 				sent := seen.all()

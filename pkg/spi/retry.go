@@ -41,16 +41,17 @@ func backoff(retry int, random float64) time.Duration {
 	return time.Duration(float64(firstBackoff<<(retry-1)) * (0.5 + random))
 }
 
-// retrying repeats requests by mayRetry.
+// retrying repeats requests by mayRetry, and tells reads how theirs was answered in the end.
 type retrying struct {
 	next   http.RoundTripper
+	reads  *Reads
 	clock  clock.Clock
 	jitter func() float64
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx := withAttempts(request.Context())
+	ctx, began := withAttempts(request.Context()), r.clock.Now()
 	var response *http.Response // of the attempt before
 	var failure error
 	for attempt := 1; ; attempt++ {
@@ -67,6 +68,9 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		response, failure = answer, err
 		if attempt == maxAttempts || !mayRetry(request.Method, response, err) {
+			if err == nil && request.Method == http.MethodGet {
+				r.reads.note(began, response.StatusCode)
+			}
 			return response, err
 		}
 		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil { // the caller left

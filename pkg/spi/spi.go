@@ -49,16 +49,10 @@ type Session struct {
 	// KeyExpiry is the validUntil of the service-account key; the zero time without a key, or if
 	// the key does not expire.
 	KeyExpiry time.Time
-	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
-	// second, no two at once. Who reads through API takes a turn before each read
-	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
-	// a Retry-After held back. Its time is that of PluginSPIImpl.Clock. Nil means no limit.
-	Reads *rate.Limiter
+	// Reads says when a read may begin. Who reads through API takes a turn before each read; the session itself takes one
+	// for each retry of a read, and for each that a Retry-After held back. Nil means no limit.
+	Reads *Reads
 }
-
-// readsPerSecond is the rate of Session.Reads. API calls are the scarce resource:
-// thousands of sidecars share one backend. With more waiting, one list serves them all.
-const readsPerSecond = 8
 
 // SessionProviderInterface makes sessions. It is the seam between the driver and
 // the cloud: tests and other clouds of the same API hand in their own.
@@ -155,7 +149,7 @@ func (s *PluginSPIImpl) init() {
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
-	reads := rate.NewLimiter(readsPerSecond, 1)
+	reads := newReads(s.Clock, s.Jitter)
 	chain, err := s.newChain(credentials, reads)
 	if err != nil {
 		return nil, err
@@ -181,7 +175,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 
 // newChain returns the chain that package doc describes, built from the inside out.
 // Requests for access tokens pass its inner end, an attempt.
-func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
+func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.RoundTripper, error) {
 	attempt := func(service string, limit int) http.RoundTripper {
 		metrics := &metered{next: &bodyReader{next: s.Transport, limit: limit}, clock: s.Clock, service: service}
 		return &deadlined{metrics}
@@ -191,7 +185,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
 			if request.Method == http.MethodGet {
-				if err := WaitForRead(request.Context(), s.Clock, reads); err != nil {
+				if err := reads.Wait(request.Context()); err != nil {
 					return err
 				}
 			}
@@ -207,7 +201,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		tokens := newTokenSource(exchange, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
-	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
+	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
 }
 
 // newExchange refuses credentials that cannot work.

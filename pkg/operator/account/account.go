@@ -341,7 +341,7 @@ func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFu
 // Read makes one read of the API, when its turn comes among the session's reads. The request
 // timeout begins then.
 func Read[T any](ctx context.Context, account *Account, call func(context.Context) (T, error)) (T, error) {
-	if err := spi.WaitForRead(ctx, clock.RealClock{}, account.Session.Reads); err != nil {
+	if err := account.Session.Reads.Wait(ctx); err != nil {
 		var none T
 		return none, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 
@@ -39,12 +40,14 @@ type call struct {
 	// certainOfPredecessor is when a look-up must begin so that it sees every POST of a predecessor; the zero time if
 	// none has worked on the machine.
 	certainOfPredecessor time.Time
-	// expires is when the Machine is older than its creation timeout; the zero time if it never is.
+	// expires is when its MachineSet replaces the Machine, if it has no Node by then; the zero time if nobody does.
 	expires time.Time
 
-	// isWaiting, placeSeen and failed are of waits (wait.go): whether the call waits, whether a read has shown its project
-	// and region, and the last API call that failed. Servers are deleted at a time.
-	isWaiting, placeSeen atomic.Bool
+	// began, hasWorked, placeSeen and failed are of waits (wait.go): when the call began, whether a read or write of it has
+	// succeeded, whether a read has shown its project and region, and the last API call that failed. Servers are deleted at
+	// a time.
+	began                time.Time
+	hasWorked, placeSeen atomic.Bool
 	failed               atomic.Pointer[APIError]
 }
 
@@ -69,6 +72,7 @@ func (p *Provider) newMachineCall(
 	if machine.Name == "" {
 		return nil, newError(ReasonInvalidInput, "the request's Machine has no name")
 	}
+	p.process.memory.meet(refTo(machine))
 	c, err := p.newCall(machine, class, secret, mode)
 	if err != nil {
 		return nil, err
@@ -81,6 +85,13 @@ func (p *Provider) newMachineCall(
 		return nil, newError(ReasonInvalidProviderID, "machine %s: %v", machine.Name, err)
 	}
 	return c, c.checkElsewhere()
+}
+
+// refTo names a Machine's record, without a place.
+func refTo(machine *v1alpha1.Machine) *machineRef {
+	return &machineRef{
+		machineKey: machineKey{machine.Namespace, machine.Name}, uid: string(machine.UID), created: machine.CreationTimestamp.Time,
+	}
 }
 
 // newCall decodes and checks a request, and opens the session. machine is nil for a call
@@ -103,14 +114,18 @@ func (p *Provider) newCall(
 	p.warn(in)
 	c := p.newSessionCall(session, in.Spec.Region)
 	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.Spec, class.ProviderSpec.Raw, in.network
-	c.ref.machine = in.identity.machine
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
-		c.ref.namespace, c.ref.uid, c.ref.created = machine.Namespace, string(machine.UID), machine.CreationTimestamp.Time
+		place := c.ref.place
+		c.ref = *refTo(machine)
+		c.ref.place = place
 		c.isDeleted = machine.DeletionTimestamp != nil
 		c.certainOfPredecessor, c.isYoung = p.predecessors(machine.CreationTimestamp.Time)
 		if !p.withoutTarget {
-			c.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)
+			c.neverJoined = p.creation.neverJoined(machine)
+		}
+		if !p.withoutTarget && metav1.GetControllerOf(machine) != nil { // nobody replaces another one: it gets its server late
+			c.expires = p.creation.expires(machine)
 		}
 	}
 	return c, nil
@@ -119,7 +134,7 @@ func (p *Provider) newCall(
 // newSessionCall is a call that knows nothing but where to read.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	return &call{
-		readers: p.readersOf(session, region), identity: identity{unlabelable: true},
+		began: p.clock.Now(), readers: p.readersOf(session, region), identity: identity{unlabelable: true},
 		ref: machineRef{place: place{session.Endpoint, session.ProjectID, region}},
 	}
 }

@@ -4,11 +4,13 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -63,35 +65,38 @@ func (p *Provider) getMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
+	if p.hadNothing(request.Machine, c, err) {
+		return nil, noServer(request.Machine.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
-	id := c.serverID
-	if id == "" {
-		id, err = c.readRecorded(ctx)
+	t := c.track(cmp.Or(c.serverID, c.record().serverID))
+	if c.serverID == "" {
+		err = t.readRecorded(ctx)
 	} else {
-		err = c.readNamed(ctx)
+		err = t.readNamed(ctx)
 	}
-	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
+	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(t.id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
-		return nil, newError(ReasonNoServer, "no running server of machine %s is known", c.machine)
+		return nil, noServer(c.machine)
 	case c.isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer
 	case err != nil:
 		return nil, err
 	}
-	c.memory.adopt(&c.ref, id)
-	connected, _, err := c.readConnection(ctx, id)
+	c.memory.adopt(&c.ref, t.id)
+	connected, err := t.awaitConnection(ctx)
 	if err != nil {
 		return nil, err
 	}
 	response.Addresses = connected.addresses
 	switch {
 	case !connected.allowed:
-		return response, newError(ReasonNotInitialized, "server %s: %s", id, connected.missing())
+		return response, newError(ReasonNotInitialized, "server %s: %s", t.id, connected.missing())
 	case !connected.complete():
-		return nil, newError(ReasonNotReady, "server %s: %s", id, connected.missing())
+		return nil, newError(ReasonNotReady, "server %s: %s", t.id, connected.missing())
 	default:
 		return response, nil
 	}
@@ -100,16 +105,12 @@ func (p *Provider) getMachineStatus(
 func (p *Provider) deleteMachine(
 	ctx context.Context, request *driver.DeleteMachineRequest,
 ) (*driver.DeleteMachineResponse, error) {
-	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
-	if err != nil {
-		return nil, err
-	}
 	machine := request.Machine
+	c, err := p.newMachineCall(machine, request.MachineClass, request.Secret, lenient)
 	switch {
+	case err != nil:
 	case c.isDeleted:
-		if err = c.deleteAll(ctx); err == nil {
-			c.memory.forget(&c.ref)
-		}
+		err = c.deleteAll(ctx)
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput,
 			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine)
@@ -118,10 +119,38 @@ func (p *Provider) deleteMachine(
 	default:
 		err = c.deleteNamed(ctx)
 	}
-	if err != nil {
+	switch {
+	case p.hadNothing(machine, c, err):
+		klog.InfoS("Machine deleted without a look-up that worked: no server was ever asked for", "machine", machine.Name, "err", err)
+	case err != nil:
 		return nil, err
 	}
+	if machine.DeletionTimestamp != nil {
+		p.process.memory.forget(refTo(machine))
+	}
 	return &driver.DeleteMachineResponse{}, nil
+}
+
+func noServer(machine string) error {
+	return newError(ReasonNoServer, "no running server of machine %s is known", machine)
+}
+
+// hadNothing reports whether a Machine can be deleted though err refuses a look-up, as a wrong key, project or class does:
+// there was none yet, and nothing can exist for the Machine. It names no server, did not come from OpenStack, and this
+// process, which alone has acted since the Machine was created, never asked for one. c is nil if there is no call.
+func (p *Provider) hadNothing(machine *v1alpha1.Machine, c *call, err error) bool {
+	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" || CameFromOpenStack(machine) {
+		return false
+	}
+	if c != nil && c.placeSeen.Load() {
+		return false
+	}
+	switch code, _ := Classify(err); code {
+	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
+		return p.leadsSinceBefore(machine.CreationTimestamp.Time) && p.process.memory.neverHadOne(refTo(machine))
+	default:
+		return false
+	}
 }
 
 func (p *Provider) listMachines(
@@ -138,9 +167,9 @@ func (p *Provider) listMachines(
 	if c.unlabelable {
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
-	listed := c.listOwn(ctx, time.Time{}, c.classSelector())
-	if listed.err != nil {
-		return nil, listed.err
+	listed, err := c.listClass(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for i := range listed.items {
 		server := &listed.items[i]
@@ -228,6 +257,6 @@ func (p *Provider) await(
 		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)
 	}
 	c := p.newSessionCall(session, region)
-	c.startWaiting()
+	c.hasWorked.Store(true) // it waits, and nothing else
 	return c.track(serverID).until(ctx, done)
 }

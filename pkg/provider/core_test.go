@@ -272,9 +272,9 @@ func TestGetMachineStatusWithoutKnownAddressesIsNoSuccess(t *testing.T) {
 		want  codes.Code
 	}{
 		"no address yet":    {iaasmock.Fault{Status: http.StatusOK, Body: `{"items":[]}`}, codes.Unavailable},
-		"out of order":      {iaasmock.Fault{Status: http.StatusServiceUnavailable}, codes.Unavailable},
-		"connections reset": {iaasmock.Fault{DropBefore: true}, codes.Unavailable},
-		"unauthorized":      {iaasmock.Fault{Status: http.StatusUnauthorized}, codes.Unauthenticated},
+		"out of order":      {iaasmock.Fault{Status: http.StatusServiceUnavailable}, codes.DeadlineExceeded},
+		"connections reset": {iaasmock.Fault{DropBefore: true}, codes.DeadlineExceeded},
+		"unauthorized":      {iaasmock.Fault{Status: http.StatusUnauthorized}, codes.Unavailable}, // reads of the server work
 		"forbidden":         {iaasmock.Fault{Status: http.StatusForbidden}, codes.PermissionDenied},
 	} {
 		bubble(t, name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func (c *creation) isWithoutServer() bool {
 	return r.serverID == "" && !r.hasOpenPost() && !c.clock.Now().Before(c.certainOfPredecessor)
 }
 
-// isExpired reports whether the manager has given the Machine up, or is about to.
+// isExpired reports whether the manager has given the Machine up, or is about to, and another one takes its place.
 func (c *creation) isExpired() bool {
 	return !c.expires.IsZero() && !c.clock.Now().Before(c.expires)
 }
@@ -109,7 +109,7 @@ func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 		}
 		if c.isExpired() {
 			return nil, newError(ReasonCreationTimedOut,
-				"machine %s is older than its creation timeout and has no server: it gets none, and is to be replaced", c.machine)
+				"machine %s is older than its creation timeout and has no server: it gets none, its MachineSet replaces it", c.machine)
 		}
 		found.servers = nil // no server that this call can use
 		if look.isSure(found) {
@@ -181,20 +181,24 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
 			c.deleting[0].ID, c.deleting[1].ID, c.machine))
 	}
-	if !c.memory.claim(&c.ref, c.lookedAt) {
+	switch err := c.memory.claim(&c.ref, c.class, c.lookedAt); {
+	case errors.Is(err, errUnseen):
+		return nil, newError(ReasonNotReady, "a server that was created for a machine of class %s has never been shown by a read: the next one "+
+			"is created 1 to 16 minutes later, or once a read shows any of the class, check whether the service account may read servers", c.class)
+	case err != nil:
 		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
 	}
 	created, err := c.post(ctx)
 	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
 		return nil, c.ended(err)
 	}
-	c.startWaiting()
 	if err != nil {
 		c.lost = err
 		return nil, errOutcomeUnknown
 	}
 	t := c.track(created.ID)
-	t.due = t.since.Add(firstPoll)
+	t.polls.first = firstPoll + c.spread(minPoll)
+	t.due = t.polls.since.Add(t.polls.first)
 	c.lost = newError(ReasonNotReady,
 		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, created.ID)
 	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
@@ -286,6 +290,7 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", failed.id)
 		return
 	}
+	deletion.due = c.clock.Now().Add(pollApart)
 	limited, cancel = context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
 	for !deletion.last.server.IsDeleting() {
@@ -312,7 +317,6 @@ func (c *creation) failsLikeOthers(serverID string) bool {
 // allowedAddresses; it returns the addresses in a stable order. errFaulty: the server is in ERROR; errUnusable: it is
 // being deleted.
 func (t *tracked) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
-	t.call.startWaiting()
 	for server := t.last.server; ; {
 		if server != nil {
 			addresses, err := t.makeReady(ctx, server)

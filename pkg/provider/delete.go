@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// lookUpPatience is how long the first look-up of a deletion may delay the DELETE of the server that the request
-	// names.
-	lookUpPatience = 20 * time.Second
+	// lookUpPatience is how long look-ups that fail may delay the DELETE of the server that the request names;
+	// longPatience is the same where that failed, too. It is longer than lists are put off.
+	lookUpPatience, longPatience = 20 * time.Second, time.Minute
 	// orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other, and comes back by itself.
 	orphanTimeout = 5 * time.Second
 )
@@ -56,29 +56,25 @@ func (c *call) deleteAll(ctx context.Context) error {
 	return (&leftovers{call: c}).delete(ctx)
 }
 
-// firstLookUp makes the first look-up of a deletion. Where it fails, or takes longer than lookUpPatience, a DELETE is
-// sent for the server that the request names before the others are known; its end is awaited with theirs.
+// firstLookUp makes the first look-up of a deletion. Where it fails for lookUpPatience, a DELETE is sent for the server
+// that the request names before the others are known; its end is awaited with theirs.
 func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) {
 	if c.serverID == "" {
 		return look.next(ctx)
 	}
-	for {
-		limited, cancel := context.WithTimeout(ctx, lookUpPatience)
+	for patience := lookUpPatience; ; patience = longPatience {
+		limited, cancel := context.WithTimeout(ctx, patience)
 		found, err := look.next(limited)
 		isLate := limited.Err() != nil && ctx.Err() == nil
 		cancel()
-		if err == nil || !isLate && (c.isWaiting.Load() || isRefused(err)) {
+		if err == nil || !isLate {
 			return found, err
 		}
 		look.state = fmt.Sprintf("other servers of machine %s are looked for", c.machine)
 		failed := c.deleteUnfound(ctx)
-		switch {
-		case isNotOurs(failed):
+		if isNotOurs(failed) {
 			return found, failed
-		case isForbidden(err) && isForbidden(failed): // as with an account that has no role
-			return found, err
 		}
-		c.startWaiting()
 		if failed == nil {
 			return look.next(ctx)
 		}

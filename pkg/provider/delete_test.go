@@ -380,3 +380,114 @@ func TestADeletionAsksForNoServerThatAYoungerMachineHasTaken(t *testing.T) {
 		}
 	})
 }
+
+// refusals are what refuses each look-up until somebody corrects it.
+var refusals = map[string]func(*rig){
+	"the key is refused": func(r *rig) {
+		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
+	},
+	"the key is none": func(r *rig) { r.secret.Data["serviceAccountKey"] = []byte("{}") },
+	"no permission": func(r *rig) {
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden})
+	},
+	"a token that is not accepted": func(r *rig) {
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized})
+	},
+	"another's project":     func(r *rig) { r.secret.Data["projectId"] = []byte("abcdef00-0000-4000-8000-000000000001") },
+	"no project":            func(r *rig) { delete(r.secret.Data, "projectId") },
+	"a region without API":  func(r *rig) { r.secret.Data["region"] = []byte("eu99") },
+	"no region":             func(r *rig) { delete(r.secret.Data, "region") },
+	"no Secret data at all": func(r *rig) { r.secret.Data = nil },
+	"a label is a number": func(r *rig) {
+		r.setSpec(func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: 42} })
+	},
+	"the spec is a string": func(r *rig) { r.class.ProviderSpec.Raw = []byte(`"x"`) },
+	"another provider":     func(r *rig) { r.class.Provider = "openstack" },
+}
+
+// A Machine that never had a server goes whatever is wrong: nothing can exist for it. The manager asks for its status
+// first, and deletes nothing until that says NotFound.
+func TestAMachineThatNeverHadAServerGoes(t *testing.T) {
+	for name, refuse := range refusals {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			refuse(r)
+			m := withUID(machine("m1"), "a")
+			for range 40 { // the manager comes back every 3 minutes
+				if r.createErr(m) == nil {
+					t.Fatal("it has a server")
+				}
+				<-time.After(3 * time.Minute)
+			}
+			began := time.Now()
+			wantCode(t, r.statusErr(r.deleted(m)), codes.NotFound)
+			wantCode(t, r.remove(m), codes.OK)
+			wantWithin(t, began, 90*time.Second)
+			r.wantCalls("CreateServer", 0)
+		})
+	}
+}
+
+// What may have a server stays until a look-up has worked.
+func TestAMachineThatMayHaveAServerStays(t *testing.T) {
+	const tooLate, early = 2 * time.Hour, time.Second
+	met := func(r *rig) *v1alpha1.Machine { // and got no server
+		m := withUID(machine("m1"), "a")
+		mode := r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest})
+		wantCode(r.t.(*testing.T), r.createErr(m), codes.InvalidArgument)
+		mode()
+		return m
+	}
+	for name, prepare := range map[string]func(r *rig) *v1alpha1.Machine{
+		"a POST was refused": met,
+		"a POST was lost": func(r *rig) *v1alpha1.Machine {
+			m := withUID(machine("m1"), "a")
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", DropAfter: true, Count: 1})
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: time.Minute})
+			wantCode(r.t.(*testing.T), r.createErr(m), codes.Unavailable)
+			return m
+		},
+		"one of its name had a POST": func(r *rig) *v1alpha1.Machine { met(r); return withUID(machine("m1"), "b") },
+		"the process restarted":      func(r *rig) *v1alpha1.Machine { m := withUID(machine("m1"), "a"); r.restartNow(); return m },
+		"it is older than the leadership": func(r *rig) *v1alpha1.Machine {
+			r.restartNow()
+			m := withUID(machine("m1"), "a")
+			<-time.After(early)
+			return m
+		},
+		"it is not known since its first hour": func(*rig) *v1alpha1.Machine {
+			m := withUID(machine("m1"), "a")
+			<-time.After(tooLate)
+			return m
+		},
+		"it names a server":    func(*rig) *v1alpha1.Machine { return withID(machine("m1"), providerIDOf(someServerID)) },
+		"it is from OpenStack": func(*rig) *v1alpha1.Machine { return migrated(machine("m1")) },
+		"a look-up has found one": func(r *rig) *v1alpha1.Machine { // as after a control plane was lost
+			m := withUID(machine("m1"), "a")
+			r.makeRunning("m1")
+			r.mustCreate(m)
+			return m
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := prepare(r)
+			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
+			r.secret.Data["serviceAccountKey"] = keys().rotated
+			if err := r.remove(m); reasonOf(err) != provider.ReasonCredentialsRefused {
+				t.Errorf("the manager is told %v", err)
+			}
+		})
+	}
+	bubble(t, "the API is out of order", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusServiceUnavailable})
+		wantCode(t, r.remove(machine("m1")), codes.Unavailable)
+	})
+	bubble(t, "it is not to go", func(t *testing.T) {
+		r := newRig(t)
+		refusals["the key is none"](r)
+		wantCode(t, r.statusErr(machine("m1")), codes.Unauthenticated)
+		wantCode(t, r.delete(machine("m1")), codes.Unauthenticated)
+	})
+}

@@ -25,8 +25,8 @@
 //
 // # Where to change
 //
-//   - a poll interval: firstPoll, minPoll, maxPoll, pollInterval in server.go
-//   - how many reads a second: readsPerSecond in pkg/spi/spi.go; retries of one: mayRetry, backoff in pkg/spi/retry.go; how many
+//   - a poll interval: firstPoll, minPoll, maxPoll, polls in server.go
+//   - how many reads a second: readsPerSecond in pkg/spi/limits.go; retries of one: mayRetry, backoff in pkg/spi/retry.go; how many
 //     writes are sent while the API fails: paced, kind in pkg/spi/pace.go
 //   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
 //     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed server

@@ -117,7 +117,7 @@ func logAt(t *testing.T, verbosity string, run func()) string {
 }
 
 func TestEveryCallEndsWithOneLine(t *testing.T) {
-	forbidden := iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 2, Status: http.StatusForbidden,
+	forbidden := iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden,
 		Header: http.Header{"X-Request-Id": {"req-4711"}}}
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault

@@ -10,18 +10,19 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// The numbers of shared reads. How many reads may begin in a second: readsPerSecond in pkg/spi/spi.go. Retries of
+// The numbers of shared reads. How many reads may begin in a second: readsPerSecond in pkg/spi/limits.go. Retries of
 // a read: pkg/spi/retry.go.
 const (
-	// listInterval is the least time between the beginnings of two lists of a scope; leftoverInterval that of
-	// lists of volumes, of which many machines wait for the same.
-	listInterval, leftoverInterval = 250 * time.Millisecond, 3 * time.Second
+	// listInterval is the least time between the beginnings of two lists of a scope; projectInterval that of lists of the
+	// project, which are large, leftoverInterval that of volumes, of which many machines wait for the same.
+	listInterval, projectInterval, leftoverInterval = 250 * time.Millisecond, 5 * time.Second, 3 * time.Second
 	// maxListBackoff bounds the time to the next list after one that failed: 1, 2, 4 … 30 s.
 	maxListBackoff = 30 * time.Second
 	// maxSingles limits the reads in flight that take the place of a list that failed.
@@ -329,8 +330,11 @@ func isOutage(err error) bool {
 // readers are the shared reads of a session in a region.
 type readers struct {
 	*process
-	client  StackitClient
-	turn    func(context.Context) error
+	place  place
+	client StackitClient
+	turn   func(context.Context) error
+	// waits counts the POSTs and DELETEs whose effect was waited for.
+	waits   atomic.Int64
 	servers *recent.Map[string, *lister[Server]]
 	nics    *recent.Map[string, *lister[NIC]]
 	volumes *lister[Volume]
@@ -342,7 +346,7 @@ func newReaders(session *spi.Session, region string, process *process) *readers 
 		meters:        process.meters, projectID: session.ProjectID, region: region,
 	}
 	r := &readers{
-		process: process, client: client,
+		process: process, client: client, place: place{session.Endpoint, session.ProjectID, region},
 		turn:    session.Reads.Wait,
 		servers: recent.New[string, *lister[Server]](process.clock, readerLifetime),
 		nics:    recent.New[string, *lister[NIC]](process.clock, readerLifetime),
@@ -351,14 +355,28 @@ func newReaders(session *spi.Session, region string, process *process) *readers 
 	return r
 }
 
+// spread returns a part of a time, another one with each call: servers that are made together are read one after the
+// other, and each profits from the lists of all. The golden section spreads any number of them evenly.
+func (r *readers) spread(within time.Duration) time.Duration {
+	return within * time.Duration((r.waits.Add(1)-1)*618%1000) / 1000
+}
+
 // serversOf returns the lister of the servers that carry the labels; nil is all of the project.
 func (r *readers) serversOf(labels map[string]string) *lister[Server] {
 	return r.servers.Get(labelSelector(labels), func() *lister[Server] {
-		return newLister(r, listInterval, func(ctx context.Context) ([]Server, error) {
-			servers, err := r.client.ListServers(ctx, labels)
-			return existing(servers), err
-		})
+		interval := listInterval
+		if labels == nil {
+			interval = projectInterval
+		}
+		return newLister(r, interval, func(ctx context.Context) ([]Server, error) { return r.listServers(ctx, labels) })
 	})
+}
+
+func (r *readers) listServers(ctx context.Context, labels map[string]string) ([]Server, error) {
+	servers, err := r.client.ListServers(ctx, labels)
+	servers = existing(servers)
+	r.memory.saw(r.place, servers...)
+	return servers, err
 }
 
 // nicsIn returns the lister of a network's NICs.

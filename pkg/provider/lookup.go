@@ -18,8 +18,9 @@ type lookup struct {
 	call *call
 	// reads says which errors end the call.
 	reads wait
-	// start is when it began, retryAt when the next look-up may begin after one that failed.
-	start, retryAt time.Time
+	polls polls
+	// retryAt is when the next look-up may begin after one that failed.
+	retryAt time.Time
 	// row are the look-ups so far, without those before one that failed.
 	row []lookedUp
 	// state is for the text of a late end.
@@ -92,7 +93,7 @@ func firstOf(row []lookedUp, d doubt) (lookedUp, bool) {
 
 func (c *call) lookup() *lookup {
 	return &lookup{
-		call: c, reads: c.newWait(), start: c.clock.Now(),
+		call: c, reads: c.newWait(), polls: pollsFrom(c.clock.Now()),
 		state: fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", c.machine),
 	}
 }
@@ -110,7 +111,7 @@ func (l *lookup) next(ctx context.Context) (lookedUp, error) {
 			return found, ends
 		}
 		now := c.clock.Now()
-		l.retryAt = now.Add(pollInterval(now.Sub(l.start)))
+		l.retryAt = l.polls.after(now, now)
 		if !isWhole {
 			l.row = nil // what was seen before may have been another bad moment
 		}
@@ -123,8 +124,7 @@ func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 	if len(l.row) == 0 && l.retryAt.IsZero() {
 		return time.Time{}, false
 	}
-	l.call.startWaiting()
-	due = now.Add(pollInterval(now.Sub(l.start)))
+	due = l.polls.after(now, now)
 	d := l.doubt()
 	l.row = recentLooks(l.row, now)
 	first, ok := firstOf(l.row, d)
@@ -206,10 +206,10 @@ func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]s
 	own := &list[Server]{}
 	own.err = lister.single(ctx, all, ownList, func(ctx context.Context) (err error) {
 		own.began = c.clock.Now()
-		own.items, err = c.client.ListServers(ctx, selector)
+		own.items, err = c.listServers(ctx, selector)
 		return err
 	})
-	own.items, own.ended = existing(own.items), c.clock.Now()
+	own.ended = c.clock.Now()
 	return own
 }
 
@@ -264,7 +264,7 @@ func (c *call) theServer(ctx context.Context) (*tracked, error) {
 		id = c.record().serverID
 	}
 	if id == "" {
-		found, err := c.find(ctx, time.Time{}, false)
+		found, err := c.lookup().next(ctx)
 		if err != nil {
 			return nil, err
 		}

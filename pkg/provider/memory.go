@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -11,8 +12,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// recordLifetime is how long a record is kept after its last use.
-const recordLifetime = time.Hour
+const (
+	// recordLifetime is how long a record is kept after its last use.
+	recordLifetime = time.Hour
+	// maxUnseenDoublings bounds the wait for a class whose servers no read shows.
+	maxUnseenDoublings = 4
+)
 
 // machineKey names a Machine across sessions: a rotated key of the service account does not change it.
 type machineKey struct{ namespace, machine string }
@@ -43,7 +48,10 @@ type record struct {
 	// fault is why the last server ended in ERROR; nil if none did since the last one that was adopted.
 	fault error
 	nics  seenNICs
-	used  time.Time
+	// met is when this process had the first call for a Machine of this name, used the last one. hadServer reports whether
+	// it has sent a POST for one, or found its server.
+	met, used time.Time
+	hadServer bool
 }
 
 // post is the last POST for a Machine.
@@ -97,6 +105,7 @@ func (r *record) isBound(ref *machineRef) bool {
 
 // setServer makes a server the Machine's; "" for none. What was seen of another one's NICs is dropped.
 func (r *record) setServer(serverID string) {
+	r.hadServer = r.hadServer || serverID != ""
 	if r.serverID != serverID {
 		r.serverID, r.isUnread, r.nics = serverID, false, seenNICs{}
 	}
@@ -119,9 +128,28 @@ type memory struct {
 	mu      sync.Mutex
 	records map[machineKey]*record
 	// gone is when servers were proved gone: for settle, lists may still show them. It is kept as long as a record.
-	gone  map[serverKey]time.Time
-	swept time.Time
+	gone map[serverKey]time.Time
+	// unseen are the classes of which our POSTs make servers that no read shows.
+	unseen map[placedClass]unseenServers
+	swept  time.Time
 }
+
+// placedClass names a class in a place.
+type placedClass struct {
+	place
+	class string
+}
+
+// unseenServers holds back a class's POSTs: an account that may create, but not see, must not fill a project.
+type unseenServers struct {
+	// posts counts those since one whose server no read has ever shown, that one included.
+	posts int
+	// until is when the next one may be sent.
+	until time.Time
+}
+
+// wait returns how long after a POST the next one of the class may be sent: 1, 2, 4, 8, 16 minutes.
+func (u unseenServers) wait() time.Duration { return time.Minute << min(u.posts-1, maxUnseenDoublings) }
 
 type serverKey struct {
 	place
@@ -129,7 +157,19 @@ type serverKey struct {
 }
 
 func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
-	return &memory{clock: clock, settle: settle, records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}}
+	return &memory{clock: clock, settle: settle, records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}, unseen: map[placedClass]unseenServers{}}
+}
+
+// meet notes a call for a Machine, whatever is wrong with its inputs.
+func (m *memory) meet(ref *machineRef) { m.apply(ref, func(*record) {}) }
+
+// neverHadOne reports whether the Machine surely never had a server, if this process alone has acted since it was
+// created: it is known since its first hour, and no Machine of its name had one.
+func (m *memory) neverHadOne(ref *machineRef) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, ok := m.records[ref.machineKey]
+	return ok && !r.hadServer && r.met.Sub(ref.created) < recordLifetime
 }
 
 // get returns a copy of the Machine's record. Of a record for another place it has only whose it is.
@@ -178,17 +218,53 @@ func (p *post) certain(now time.Time, settle time.Duration) time.Time {
 
 // claim is the one gate of a POST: it reports whether the caller may send one, which then is in flight.
 // lookedAt is when the look-up began that showed no server. claim refuses if the look-up could not have seen the
-// result of the last POST, whoever sent it, if one is in flight, or if the Machine has a server.
-func (m *memory) claim(ref *machineRef, lookedAt time.Time) bool {
-	claimed := false
+// result of the last POST, whoever sent it, if one is in flight, or if the Machine has a server (errClaimed),
+// or if no read has shown the servers of the class for too short a time (errUnseen).
+func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error {
+	err := errClaimed
 	m.take(ref, func(r *record) {
-		now := m.clock.Now()
-		claimed = r.serverID == "" && !lookedAt.Before(r.post.ended) && !lookedAt.Before(r.post.certain(now, m.settle))
-		if claimed {
-			r.post, r.uid, r.created = post{sent: now}, ref.uid, ref.created
+		now, key := m.clock.Now(), placedClass{ref.place, class}
+		held, isUnseen := m.unseen[key]
+		if now.Before(held.until) {
+			err = errUnseen
+			return
+		}
+		claimed := r.serverID == "" && !lookedAt.Before(r.post.ended) && !lookedAt.Before(r.post.certain(now, m.settle))
+		if !claimed {
+			return
+		}
+		err = nil
+		r.post, r.uid, r.created, r.hadServer = post{sent: now}, ref.uid, ref.created, true
+		if isUnseen { // whichever Machine asks next
+			held.posts++
+			held.until = now.Add(held.wait())
+			m.unseen[key] = held
 		}
 	})
-	return claimed
+	return err
+}
+
+var errClaimed, errUnseen = errors.New("the look-up does not allow a POST"), errors.New("the class's servers do not show")
+
+// neverSeen records that no read has ever shown a server that the answer to a POST named.
+func (m *memory) neverSeen(ref *machineRef, class string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := placedClass{ref.place, class}
+	if _, isUnseen := m.unseen[key]; !isUnseen {
+		first := unseenServers{posts: 1}
+		first.until = m.clock.Now().Add(first.wait())
+		m.unseen[key] = first
+	}
+}
+
+// saw records that a read shows servers.
+func (m *memory) saw(where place, servers ...Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range servers {
+		delete(m.unseen, placedClass{where, servers[i].Labels[StackitMachineClassLabel]})
+	}
 }
 
 // accepted ends a POST whose answer named the server. The first read decides whose that is.
@@ -332,7 +408,7 @@ func (m *memory) take(ref *machineRef, change func(*record)) {
 		case r.isBound(ref):
 			return
 		default:
-			*r = record{place: ref.place, used: r.used}
+			*r = record{place: ref.place, met: r.met, used: r.used, hadServer: r.hadServer}
 		}
 		change(r)
 	})
@@ -344,7 +420,7 @@ func (m *memory) apply(ref *machineRef, change func(*record)) {
 	now := m.clock.Now()
 	r, ok := m.records[ref.machineKey]
 	if !ok {
-		r = &record{place: ref.place}
+		r = &record{place: ref.place, met: now}
 		m.records[ref.machineKey] = r
 	}
 	r.used = now
@@ -359,5 +435,6 @@ func (m *memory) sweep(now time.Time) {
 	}
 	m.swept = now
 	maps.DeleteFunc(m.records, func(_ machineKey, r *record) bool { return now.Sub(r.used) > recordLifetime })
+	maps.DeleteFunc(m.unseen, func(_ placedClass, u unseenServers) bool { return now.Sub(u.until) > recordLifetime })
 	maps.DeleteFunc(m.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
 }

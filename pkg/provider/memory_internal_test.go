@@ -52,7 +52,7 @@ func TestClaim(t *testing.T) {
 	again := with(m1, func(ref *machineRef) { ref.uid, ref.created = "another uid", epoch.Add(time.Minute) })
 	fails := errors.New("ERROR")
 	posted := func(n notebook) { // a POST from 0 s to 10 s
-		n.claim(m1, epoch)
+		_ = n.claim(m1, "a", epoch)
 		n.pass(10 * time.Second)
 	}
 	accepted := func(n notebook) { posted(n); n.accepted(m1, "s1") }
@@ -95,7 +95,7 @@ func TestClaim(t *testing.T) {
 		"lost, and the Machine was deleted": {func(n notebook) { lost(n); n.forget(m1) }, m1, 0, true},
 		"another Machine's POST is lost":    {lost, refOf("m2"), 0, true},
 		"lost, forgotten by an older Machine": {func(n notebook) {
-			n.claim(again, epoch)
+			_ = n.claim(again, "a", epoch)
 			n.lost(again)
 			n.forget(m1)
 		}, again, testSettle - 1, false},
@@ -104,10 +104,10 @@ func TestClaim(t *testing.T) {
 			n := newNotebook()
 			row.before(n)
 			n.clock.SetTime(epoch.Add(time.Hour - 1))
-			if got := n.claim(row.ref, epoch.Add(row.lookedAt)); got != row.want {
+			if got := n.claim(row.ref, "a", epoch.Add(row.lookedAt)) == nil; got != row.want {
 				t.Fatalf("claim is %t, want %t", got, row.want)
 			}
-			if again := n.claim(row.ref, n.clock.Now()); row.want && again {
+			if again := n.claim(row.ref, "a", n.clock.Now()) == nil; row.want && again {
 				t.Error("a second claim beside a POST in flight")
 			}
 		})
@@ -126,7 +126,7 @@ func TestARecordBelongsToOnePlace(t *testing.T) {
 				"accepted":  func(n notebook) { n.accepted(m1, "s1") },
 			} {
 				n := newNotebook()
-				n.claim(m1, epoch)
+				_ = n.claim(m1, "a", epoch)
 				end(n)
 				n.pass(testSettle)
 				if other, is := n.elsewhere(moved); !is || other != m1.place {
@@ -134,14 +134,14 @@ func TestARecordBelongsToOnePlace(t *testing.T) {
 				}
 				n.accepted(moved, "s2")
 				n.adopt(moved, "s2")
-				if n.claim(moved, n.clock.Now()) || n.get(moved).serverID != "" || !n.certain(moved).IsZero() || n.get(m1).serverID == "s2" {
+				if n.claim(moved, "a", n.clock.Now()) == nil || n.get(moved).serverID != "" || !n.certain(moved).IsZero() || n.get(m1).serverID == "s2" {
 					t.Errorf("%s: a call changes the record of another place: %+v", state, n.get(m1))
 				}
 			}
 			n := newNotebook()
-			n.claim(m1, epoch)
+			_ = n.claim(m1, "a", epoch)
 			n.refused(m1)
-			if _, is := n.elsewhere(moved); is || !n.claim(moved, epoch) {
+			if _, is := n.elsewhere(moved); is || n.claim(moved, "a", epoch) != nil {
 				t.Error("a record without a server keeps its place")
 			}
 			n.serverGone(m1, "s1")
@@ -173,7 +173,7 @@ func TestTheMemoryShrinks(t *testing.T) {
 	const machines = 100
 	for i := range machines {
 		ref := refOf(fmt.Sprint("m", i))
-		n.claim(ref, epoch)
+		_ = n.claim(ref, "a", epoch)
 		n.lost(ref)
 		n.serverGone(ref, fmt.Sprint("s", i))
 	}

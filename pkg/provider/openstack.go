@@ -119,7 +119,6 @@ func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) 
 		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
 			return found, err
 		}
-		c.startWaiting()
 		again, err := c.find(ctx, later(found.ended.Add(unexpectedApart), look.retryAt), true)
 		if ends := look.reads.afterRead(ctx, err, look.state); ends != nil {
 			return found, ends
@@ -181,8 +180,7 @@ func OpenStackTag(server *Server) string {
 // the Machine's name by chance.
 type leftovers struct {
 	*call
-	// since is when the wait began: the poll interval follows from it.
-	since time.Time
+	polls polls
 	// asked is when the API last accepted the deletion of each, or did not know it.
 	asked map[string]time.Time
 	// leftAlone are those that were logged; true for those that stay whatever a later list shows.
@@ -221,10 +219,9 @@ type leftover struct {
 // them does: one list may be wrong. All Machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
-	l.since, l.asked = l.clock.Now(), map[string]time.Time{}
+	l.polls, l.asked = pollsFrom(l.clock.Now()), map[string]time.Time{}
 	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
 	l.state = fmt.Sprintf("the servers of machine %s are gone, what they left is not read yet", l.machine)
-	l.startWaiting()
 	var due, first time.Time
 	for {
 		found, began, failed := l.list(ctx, due)
@@ -237,7 +234,7 @@ func (l *leftovers) delete(ctx context.Context) error {
 			return err
 		case failed != nil || pending:
 			first = time.Time{}
-			due = l.clock.Now().Add(pollInterval(l.clock.Since(l.since)))
+			due = l.polls.after(l.clock.Now(), l.clock.Now())
 			continue
 		case first.IsZero():
 			first = began
@@ -312,7 +309,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 
 // isAttached reports whether a server has it. One that is gone has nothing for longer than staleAttachment.
 func (l *leftovers) isAttached(one *leftover) bool {
-	isStale := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
+	isStale := l.isGone(one.serverID) && l.clock.Since(l.polls.since) >= staleAttachment
 	return one.serverID != "" && !isStale
 }
 

@@ -517,7 +517,7 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
 	const page = "<html><head><title>403 Forbidden</title></head><body>nginx</body></html>"
 	answer := func(status int, body string) iaasmock.Fault {
-		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html", Duration: 2 * time.Minute}
+		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html", Duration: 5 * time.Minute}
 	}
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
@@ -532,15 +532,15 @@ func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
 		"the gateway's 429":           {answer(429, `{"status":429,"error":"Too Many Requests","message":"rate limit exceeded"}`), codes.Unavailable},
 		"an outage":                   {answer(503, page), codes.Unavailable},
 		"nothing":                     {answer(401, ""), codes.Unavailable},
-		"no connection":               {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 2 * time.Minute}, codes.Unavailable},
+		"no connection":               {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 5 * time.Minute}, codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(row.fault)
 			m := machine("m1")
 			for method, call := range map[string]func() error{
-				"CreateMachine": func() error { return r.createErr(m) }, "DeleteMachine": func() error { return r.remove(m) },
-				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(iaasmock.DefaultVolumeID))) }, "ListMachines": r.listErr,
+				"CreateMachine": func() error { return r.createErr(m) }, "DeleteMachine": func() error { return r.remove(withID(m, providerIDOf(someServerID))) },
+				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(someServerID))) }, "ListMachines": r.listErr,
 			} {
 				err := call()
 				wantCode(t, err, row.want)
@@ -549,7 +549,7 @@ func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
 				}
 			}
 			r.wantCalls("CreateServer", 0)
-			<-time.After(2*time.Minute + 30*time.Second) // the last fetch's pause has ended
+			<-time.After(5*time.Minute + 30*time.Second) // the last fetch's pause has ended
 			r.mustCreate(m)
 			r.onlyServer()
 		})
@@ -562,7 +562,7 @@ func TestATokenEndpointOutOfOrderEndsNoWait(t *testing.T) {
 		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithTokenLifetime(20*time.Second))
 		done := r.startCreate(machine("m1"))
 		<-time.After(10 * time.Second)
-		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html", Duration: 2 * time.Minute})
+		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html", Duration: 5 * time.Minute})
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

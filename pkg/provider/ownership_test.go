@@ -103,7 +103,7 @@ func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 			r := newRig(t)
 			created := r.mustCreate(machine("m1"))
 			r.makeServer("m1", nil)
-			r.restart()
+			r.restartNow()
 			right := r.class.ProviderSpec
 			r.class.ProviderSpec = runtime.RawExtension{Raw: []byte(spec)}
 			r.cloud.ResetCalls()

@@ -193,19 +193,28 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 // is young, too, the memory has all that this process did. The orphan collector's Machines
 // have no creation time: they name their server.
 func (p *Provider) predecessors(created time.Time) (certain time.Time, young bool) {
-	since := p.firstCall
+	switch {
+	case created.IsZero():
+		return time.Time{}, false
+	case !p.leadsSinceBefore(created):
+		return p.leadsSince().Add(*p.settle), false
+	default:
+		return time.Time{}, p.clock.Since(created) < recordLifetime-clockSkew
+	}
+}
+
+// leadsSinceBefore reports whether this process alone has acted on a Machine that was created then.
+func (p *Provider) leadsSinceBefore(created time.Time) bool {
+	return !created.Before(p.leadsSince().Add(clockSkew))
+}
+
+func (p *Provider) leadsSince() time.Time {
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {
-			since = known
+			return known
 		}
 	}
-	if created.IsZero() {
-		return time.Time{}, false
-	}
-	if created.Before(since.Add(clockSkew)) {
-		return since.Add(*p.settle), false
-	}
-	return time.Time{}, p.clock.Since(created) < recordLifetime-clockSkew
+	return p.firstCall
 }
 
 // noteWarning notes a warning, and says whether it was not given before, as far as is

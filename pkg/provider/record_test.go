@@ -140,7 +140,7 @@ func TestNoDoubtIsLeft(t *testing.T) {
 		"by a refused POST, a creation": {func(t *testing.T, r *rig) {
 			r.cloud.Inject(refused)
 			wantCode(t, r.createErr(machine("m1")), codes.InvalidArgument)
-		}, create, bootDuration + 3*time.Second},
+		}, create, bootDuration + 4*time.Second},
 		"by a refused POST, a deletion": {func(t *testing.T, r *rig) {
 			r.cloud.Inject(refused)
 			wantCode(t, r.createErr(machine("m1")), codes.InvalidArgument)
@@ -151,11 +151,11 @@ func TestNoDoubtIsLeft(t *testing.T) {
 			r.cloud.Inject(lost)
 			wantCode(t, r.createErr(withUID(machine("m1"), "first")), codes.Unavailable)
 			r.mustRemove(withUID(machine("m1"), "first"))
-		}, create, bootDuration + 3*time.Second},
+		}, create, bootDuration + 4*time.Second},
 		"by a server of a Machine that was deleted": {func(_ *testing.T, r *rig) {
 			r.mustCreate(withUID(machine("m1"), "first"))
 			r.mustRemove(withUID(machine("m1"), "first"))
-		}, create, bootDuration + 3*time.Second},
+		}, create, bootDuration + 4*time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -18,12 +18,14 @@ import (
 // The numbers of polling one server.
 const (
 	// firstPoll is the time from a POST to the first read of its server: hardly any runs before, and most for which
-	// there is no host have failed by then.
-	firstPoll = 5 * time.Second
-	// The poll interval is a pollShare-th of the time since the POST, or since the wait began, between minPoll and
-	// maxPoll.
-	pollShare        = 10
-	minPoll, maxPoll = time.Second, 10 * time.Second
+	// there is no host have failed by then. The next reads are a pollShare-th of the time since the POST apart, between
+	// minPoll and maxPoll.
+	firstPoll, minPoll = 8 * time.Second, 4 * time.Second
+	pollShare, maxPoll = 6, 10 * time.Second
+	// firstDeletionPoll and minDeletionPoll are the same after a DELETE: most servers are gone within 10 s.
+	firstDeletionPoll, minDeletionPoll = 3 * time.Second, 3 * time.Second
+	// pollApart is the least time from an answer to the next read.
+	pollApart = time.Second
 	// expectedApart is the least time between the reads that prove a server gone whose deletion was accepted, or that
 	// was seen DELETING. unexpectedApart is that for any other server, and between the look-ups that prove that a
 	// machine has no server: for some seconds an API may show an empty project.
@@ -139,15 +141,38 @@ func (p *proof) holds(reads []absentRead) bool {
 	return len(missing) == 0 && last.began.Sub(first.ended) >= p.apart
 }
 
+// polls is when a server, or something else that a call waits for, is read: at fixed times after a POST, a DELETE or
+// the beginning of the wait, whatever else reads it.
+type polls struct {
+	since time.Time
+	// first is the time to the first read, least that between two.
+	first, least time.Duration
+}
+
+// after returns when the next read is due after one that began and ended then, for others as a rule. That one stands for
+// those that are due less than a third of an interval after its beginning.
+func (p polls) after(began, ended time.Time) time.Time {
+	due, interval := p.since.Add(p.first), p.least
+	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(pollApart)) {
+		interval = min(max(due.Sub(p.since)/pollShare, p.least), maxPoll)
+		due = due.Add(interval)
+	}
+	return due
+}
+
+// pollsFrom are the polls of a wait that begins.
+func pollsFrom(now time.Time) polls { return polls{now, minPoll, minPoll} }
+
 // tracked is a server that a call reads until it runs, or is proved gone.
 type tracked struct {
 	call *call
 	id   string
 	// reads and steps say which errors end the call: those of reading the server, and of what is done with it.
 	reads, steps wait
-	// since is the POST, or the start of the wait: the poll interval follows from it. due is the next read.
-	since, due time.Time
-	last       sighting
+	polls        polls
+	// due is the next read.
+	due  time.Time
+	last sighting
 	// getOnly reports whether a list that shows the server may be older than what is known: only a GET counts.
 	getOnly bool
 	// getsFail reports whether the last GET failed.
@@ -169,7 +194,7 @@ type sighting struct {
 // track reads a server by its ID.
 func (c *call) track(serverID string) *tracked {
 	return &tracked{
-		call: c, id: serverID, since: c.clock.Now(), reads: c.newWait(), steps: c.newWait(),
+		call: c, id: serverID, polls: pollsFrom(c.clock.Now()), reads: c.newWait(), steps: c.newWait(),
 		getOnly: c.memory.wasGone(&c.ref, serverID),
 	}
 }
@@ -177,7 +202,7 @@ func (c *call) track(serverID string) *tracked {
 // trackShown is track for a server that was just shown; byList reports whether a list has shown it.
 func (c *call) trackShown(server *Server, byList bool) *tracked {
 	t := c.track(server.ID)
-	t.due = t.since.Add(minPoll)
+	t.due = t.polls.since.Add(t.polls.first)
 	t.show(server, byList)
 	return t
 }
@@ -190,14 +215,11 @@ func (t *tracked) isNamed() bool { return t.id == t.call.serverID }
 // use.
 func (t *tracked) poll(ctx context.Context) (*Server, error) {
 	c := t.call
-	if t.due.After(c.clock.Now()) {
-		c.startWaiting()
-	}
 	seen := t.read(ctx)
-	if seen.err != nil {
-		seen.began = c.clock.Now()
+	if now := c.clock.Now(); seen.err != nil {
+		seen.began, seen.ended = now, now
 	}
-	t.due = seen.began.Add(pollInterval(c.clock.Since(t.since)))
+	t.due = t.polls.after(seen.began, seen.ended)
 	if seen.evidence != getForbidden { // which is evidence here, not a refusal
 		if err := t.reads.afterRead(ctx, seen.err, t.state()); err != nil || seen.err != nil {
 			return nil, err
@@ -219,8 +241,6 @@ func (t *tracked) poll(ctx context.Context) (*Server, error) {
 	}
 	return seen.server, c.enter(seen.server, t.isNamed())
 }
-
-func pollInterval(age time.Duration) time.Duration { return min(max(age/pollShare, minPoll), maxPoll) }
 
 // observation is what a read has shown. counts reports whether one without the server is a sign that it is gone.
 type observation struct {
@@ -330,7 +350,9 @@ func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observati
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
 		seen.began = c.clock.Now()
-		seen.server, err = c.client.GetServer(ctx, t.id)
+		if seen.server, err = c.client.GetServer(ctx, t.id); err == nil {
+			c.memory.saw(c.place, *seen.server)
+		}
 		return err
 	})
 	seen.ended = c.clock.Now()
@@ -419,6 +441,9 @@ func (t *tracked) miss(seen *observation) error {
 	isFirst := seen.evidence == getNotFound && !slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
 	t.absent = append(t.absent, seen.absentRead)
 	if gone(t.absent, t.expectation(seen.began)) {
+		if known := c.record(); known.serverID == t.id && known.isUnread {
+			c.memory.neverSeen(&c.ref, c.class)
+		}
 		c.memory.serverGone(&c.ref, t.id)
 		c.meters.gone(c.class, t.id)
 		return errGone
@@ -541,6 +566,8 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	case r.first.IsZero() && !t.last.server.IsDeleting():
 		r.first = now
 	}
+	t.polls = polls{now, firstDeletionPoll + c.spread(minDeletionPoll), minDeletionPoll}
+	t.due = t.polls.since.Add(t.polls.first)
 	r.wasRetried, r.hasFailed, r.wasDeleting = r.hasFailed, false, false
 	r.accepted, r.before = now, t.last.server.Status
 	unjoined.deleteAccepted(c.meters)

@@ -240,7 +240,7 @@ func TestRefusedCredentialsEndAWait(t *testing.T) {
 	}
 	bubble(t, "the call began so", func(t *testing.T) {
 		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized})
 		wantCode(t, r.createErr(machine("m1")), codes.Unauthenticated)
 	})
 }

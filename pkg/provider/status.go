@@ -4,44 +4,51 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readRecorded returns the server in the record if it is ACTIVE and nothing is left to do for it; else errUnusable. It
+// readRecorded reads the server in the record: errUnusable if it is not ACTIVE, or something is left to do for it. It
 // makes no look-up by name: CreateMachine does, and finishes what is unfinished.
-func (c *call) readRecorded(ctx context.Context) (id string, err error) {
-	id = c.record().serverID
-	if id == "" || !c.knownConnection(id).complete() {
-		return "", errUnusable
+func (t *tracked) readRecorded(ctx context.Context) error {
+	if t.id == "" || !t.call.knownConnection(t.id).complete() {
+		return errUnusable
 	}
-	t := c.track(id)
-	server, err := t.poll(ctx)
-	if err = cmp.Or(err, t.reads.lastError); err != nil && !isNotOurs(err) {
-		return "", err
+	server, err := t.pollAnswered(ctx)
+	if err != nil && !isNotOurs(err) {
+		return err
 	}
 	if err != nil || server == nil || server.Status != statusActive {
-		return "", errUnusable
+		return errUnusable
 	}
-	return id, nil
+	return nil
+}
+
+// pollAnswered is poll until a read is answered.
+func (t *tracked) pollAnswered(ctx context.Context) (*Server, error) {
+	for {
+		if server, err := t.poll(ctx); err != nil || t.reads.lastError == nil {
+			return server, err
+		}
+	}
 }
 
 // readNamed reads the server that the request's ProviderID names. errGone: it is gone; errUnusable: it is being
 // deleted. Before that is certain, Unavailable brings the manager back: NotFound would be believed. The manager takes a
 // Machine with a ProviderID whose status is NotFound for created, and never initializes its server. For a Machine that
 // is deleted a single 404 is enough: DeleteMachine decides.
-func (c *call) readNamed(ctx context.Context) error {
-	t, certain := c.track(c.serverID), c.certain()
+func (t *tracked) readNamed(ctx context.Context) error {
+	c := t.call
+	certain := c.certain()
 	t.removal.isWanted = c.isDeleted
 	for {
-		server, err := t.poll(ctx)
+		server, err := t.pollAnswered(ctx)
 		switch {
 		case err != nil:
 			return err
-		case t.reads.lastError != nil:
 		case server == nil && c.isDeleted:
 			return errGone
 		case server == nil && c.clock.Now().Before(certain):
@@ -52,6 +59,31 @@ func (c *call) readNamed(ctx context.Context) error {
 			return errUnusable
 		default:
 			return nil
+		}
+	}
+}
+
+// awaitConnection reads the connection of a server that a read has just shown.
+func (t *tracked) awaitConnection(ctx context.Context) (connection, error) {
+	for {
+		known, _, err := t.call.readConnection(ctx, t.id)
+		if err = t.steps.afterRead(ctx, err, t.state()); err != nil || t.steps.lastError == nil {
+			return known, err
+		}
+		if err = t.call.sleepUntil(ctx, t.due); err != nil {
+			return known, err
+		}
+		t.due = t.polls.after(t.due, t.due)
+	}
+}
+
+// listClass lists the servers of the class.
+func (c *call) listClass(ctx context.Context) (*list[Server], error) {
+	reads, polls := c.newWait(), pollsFrom(c.clock.Now())
+	for due := (time.Time{}); ; due = polls.after(c.clock.Now(), c.clock.Now()) {
+		listed := c.listOwn(ctx, due, c.classSelector())
+		if err := reads.afterRead(ctx, listed.err, "the servers of the class are not listed"); err != nil || listed.err == nil {
+			return listed, err
 		}
 	}
 }

@@ -92,19 +92,19 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			return machine("m1")
 		}, nil, create,
-			"name 0, POST 0, GET 5 6 7 … 31 (18), NICs 31, PATCH NIC 31; answers at 31", ""},
+			"name 0, POST 0, GET 8 12 16 20 24 28 32, NICs 33, PATCH NIC 33; answers at 33", ""},
 		"the POST's answer is lost": {m1, []iaasmock.Fault{lost, hidden}, create,
-			"name 0, POST 0, name 0 1 2 … 8 (9), GET 8 9 10 … 32 (20), NICs 32; answers at 32", ""},
+			"name 0, POST 0, name 0 4 8, GET 8 12 16 20 24 28 32, NICs 32; answers at 32", ""},
 		"the POST does not arrive": {m1, []iaasmock.Fault{refused}, create,
-			"name 0, POST 0, name 0 1 2 … 29 (22), project 30; answers at 30", provider.ReasonAPIFailed},
+			"name 0, POST 0, name 0 4 8 12 16 20 24 28, project 30; answers at 30", provider.ReasonAPIFailed},
 		"a predecessor may have sent a POST": {func(r *rig) made { m := machine("m1"); r.restartNow(); return m }, nil, create,
-			"name 0, project 0, name 1 2 3 … 29 (21), project 30, POST 30, GET 35 36 37 … 61 (18), NICs 61; answers at 61", ""},
+			"name 0, project 0, name 4 8 12 16 20 24 28, project 30, POST 30, GET 38 42 46 50 54 58 62, NICs 63; answers at 63", ""},
 		"a server ends in ERROR for lack of a host": {m1, []iaasmock.Fault{broken}, create,
-			"name 0, POST 0, GET 5 6 7 … 31 (18), DELETE 31, GET 32; answers at 32", provider.ReasonNoCapacity},
+			"name 0, POST 0, GET 8 12 16 20 24 28 32, DELETE 32, GET 33; answers at 33", provider.ReasonNoCapacity},
 		"after ERROR, at once": {func(r *rig) made { return ended(r, 5*time.Second) }, nil, create,
 			"name 0, project 15; answers at 15", provider.ReasonNoCapacity},
 		"after ERROR, two minutes later": {func(r *rig) made { return ended(r, 2*time.Minute) }, nil, create,
-			"name 0, project 15, POST 15, GET 20 21 22 … 46 (18), NICs 46; answers at 46", ""},
+			"name 0, project 15, POST 15, GET 24 28 32 36 40 44 49, NICs 49; answers at 49", ""},
 		"one list of a server that runs is empty": {unknown, []iaasmock.Fault{{Operation: "ListServers", Count: 1, EmptyList: true}}, status,
 			"GET 0, NICs 0; answers at 0", ""},
 		"a server was deleted by hand": {deletedByHand, nil, status,
@@ -112,7 +112,7 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 		"a server that was deleted by hand is to go": {deletedByHand, nil, remove,
 			"name 0, GET 0 1, project 3, GET 7, project 15; answers at 15", ""},
 		"a server is deleted": {running, nil, remove,
-			"name 0, DELETE 0, GET 1 2 3 4 5 6 7 8, cluster 9; answers at 9", ""},
+			"name 0, DELETE 0, GET 5 8 11, cluster 12; answers at 12", ""},
 		"a server is deleted while CREATING": {func(r *rig) made {
 			m := machine("m1")
 			ctx, cancel := context.WithTimeout(r.t.Context(), 9500*time.Millisecond)
@@ -123,9 +123,9 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			}
 			return withID(m, providerIDOf(r.onlyServer().ID))
 		}, nil, remove,
-			"name 0, DELETE 0, GET 1 2 3 4 5 6 7 8, cluster 9; answers at 9", ""},
+			"name 0, DELETE 0, GET 5 8 11, cluster 12; answers at 12", ""},
 		"a stranger has the name of a new Machine": {stranger, nil, create,
-			"name 0, POST 0, GET 5 6 7 … 31 (18), NICs 31; answers at 31", ""},
+			"name 0, POST 0, GET 8 12 16 20 24 28 32, NICs 33; answers at 33", ""},
 		"a stranger has the name of an older Machine": {older(stranger), nil, create,
 			"name 0, project 0; answers at 0", provider.ReasonNotOurs},
 		"all lists fail, for the first minute": {running, []iaasmock.Fault{noLists}, func(r *rig, m made) error {
@@ -134,9 +134,9 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			_, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret})
 			return err
 		},
-			"name 0, GET 0, DELETE 0, cluster 0, name 1, cluster 3, name 7, cluster 15, name 31; answers at 60", provider.ReasonTimedOut},
+			"name 0, cluster 4, name 8, cluster 12, name 16, GET 20, DELETE 20, cluster 24, name 40; answers at 60", provider.ReasonTimedOut},
 		"all GETs fail": {running, []iaasmock.Fault{{Operation: "GetServer", Status: unavailable}}, remove,
-			"name 0, DELETE 0, GET 1, cluster 1 2 3 … 9 (9); answers at 9", ""},
+			"name 0, DELETE 0, GET 5, cluster 5 8 11 12; answers at 12", ""},
 		"all GETs and lists fail, the third call": {func(r *rig) made {
 			m := running(r)
 			for _, operation := range []string{"GetServer", "ListServers"} {
@@ -145,7 +145,7 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			_, _ = r.statusErr(m), r.statusErr(m)
 			return m
 		}, nil, status,
-			"GET 0; answers at 1", provider.ReasonAPIFailed},
+			"GET 0; answers at 30", provider.ReasonAPIFailed},
 		"a younger Machine has the name": {func(r *rig) made {
 			old := machine("m1")
 			old.UID = "a"

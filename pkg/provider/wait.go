@@ -7,25 +7,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// refusedFor is how long 403, or 404 about the project or region, may be the only answer. An API gives it by mistake
-// for a moment; a permission or region that is missing must not look like a slow cloud.
+// refusedFor is how long 401, 403, or 404 about the project or region, may be the only answer, and failed reads of any
+// kind the beginning of a call. An API gives them by mistake for a moment, and the manager's pauses after a refusal are
+// long (3 and 10 minutes); a permission or region that is missing must not look like a slow cloud.
 const refusedFor = 30 * time.Second
 
-// wait decides which errors end a driver call. Before the call waits, nothing is lost if it ends, and the manager comes
-// back: every error ends it. Once it waits (startWaiting), a failed API call is not a failed Machine: what it waits for
-// goes on by itself.
+// wait decides which errors end a driver call. A failed API call is not a failed Machine: the read or step is repeated
+// with the next poll. Refusals of the token endpoint end a call at once, refusals of the API after refusedFor, all other
+// failures after refusedFor if nothing has worked yet. Once a read or write has succeeded (hasWorked), what the call
+// waits for goes on by itself, and they end it with its deadline.
 //
 // A call has a wait for each thing that it reads or does again and again.
 type wait struct {
 	call *call
-	// refused is the status of the last answers in a row, if all were 403 or 404 about the place; refusedSince is when
-	// the first of them came.
+	// refused is the status of the last answers in a row, if all were 401, 403 or 404 about the place; refusedSince is
+	// when the first of them came.
 	refused      int
 	refusedSince time.Time
 	// lastError is why the last read or step failed; nil if it did not.
@@ -33,10 +38,6 @@ type wait struct {
 }
 
 func (c *call) newWait() wait { return wait{call: c} }
-
-// startWaiting notes that the call waits: with the first read that is put off, with a POST that may have created a
-// server, and where the call is about waiting and nothing else.
-func (c *call) startWaiting() { c.isWaiting.Store(true) }
 
 // afterRead returns the error that a failed read ends the call with; nil if the call goes on. state is the last one
 // seen, for the text of a late end.
@@ -50,18 +51,17 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	var decided *Error
 	isRefusedForLong := w.refused != 0 && c.clock.Since(w.refusedSince) >= refusedFor
 	switch {
-	case err == nil, errors.Is(err, errGone), errors.As(err, &decided):
+	case err == nil:
+		c.hasWorked.Store(true)
+		return nil
+	case errors.Is(err, errGone), errors.As(err, &decided):
 		return err
-	case !c.isWaiting.Load() && !isMissing:
-		return err
-	case isRefused(err):
-		return interruptedError(err)
 	case ctx.Err() != nil:
 		return c.late(ctx, state)
 	case isRefusedForLong && isMissing:
 		return c.placeMissing(err)
-	case isRefusedForLong:
-		return err
+	case isRefusedForLong, spi.IsRefused(err), !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor:
+		return c.ended(err)
 	}
 	var api *APIError
 	if errors.As(err, &api) {
@@ -74,7 +74,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 // noteRefusal notes which refusal lasts, and since when.
 func (w *wait) noteRefusal(err error, isMissing bool) {
 	status := 0
-	if isForbidden(err) || isMissing {
+	if isForbidden(err) || isMissing || statusOf(err) == http.StatusUnauthorized {
 		status = statusOf(err)
 	}
 	if status != w.refused {
@@ -112,11 +112,10 @@ func (c *call) late(ctx context.Context, state string) error {
 	return lateError(ctx.Err(), state)
 }
 
-// ended returns the error of a call that ends with err whatever it is. Refused credentials end a call that waits with
-// Unavailable: the manager comes back in seconds, with the Secret as it is then. A call that begins with them answers
-// Unauthenticated.
+// ended returns the error of a call that ends with err whatever it is. Credentials that have worked before are refused
+// with Unavailable: the manager comes back in seconds, with the Secret as it is then. Others are with Unauthenticated.
 func (c *call) ended(err error) error {
-	if c.isWaiting.Load() && isRefused(err) {
+	if c.hasWorked.Load() && isRefused(err) {
 		return interruptedError(err)
 	}
 	return err

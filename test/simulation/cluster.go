@@ -198,8 +198,11 @@ func (c *cluster) want(name, class string) { c.add(name, class, func(*v1alpha1.M
 // add makes a Machine, as change makes it.
 func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 	m := &v1alpha1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: manager.Namespace},
-		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: manager.Namespace,
+			OwnerReferences: []metav1.OwnerReference{{Kind: "MachineSet", Name: class, Controller: new(true)}},
+		},
+		Spec: v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
 	}
 	if timeout := c.world.plan.CreationTimeout; timeout > 0 {
 		duration := &metav1.Duration{Duration: timeout}

@@ -297,9 +297,14 @@ BENCHCOUNT ?= 6
 bench_pkgs  = $$(grep -rl --include='*_test.go' '^func Benchmark' $(GO_DIRS) | xargs -n1 dirname | sort -u | sed 's|^|./|')
 bench_run   = $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(TESTFLAGS) $(bench_pkgs)
 .PHONY: bench
-bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH=List.
+bench: $(BIN)/benchstat figures ## Run the benchmarks and compare them: make bench BENCH=List.
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
 	@$(BIN)/benchstat hack/bench/baseline.txt $(BIN)/bench.txt
+
+.PHONY: figures
+figures: ## Print what one to 200 machines cost in API calls; fails above the bounds.
+	@$(GO) test ./pkg/provider -run TestFigures -count 1 -v $(TESTFLAGS) >$(BIN)/figures.txt 2>/dev/null || { grep figures_test $(BIN)/figures.txt; exit 1; }
+	@sed -n '/API calls a machine/,/STACKIT/p' $(BIN)/figures.txt
 
 .PHONY: bench-baseline
 bench-baseline: ## Run the benchmarks and save the result as the baseline.

@@ -36,6 +36,7 @@ const (
 	memory    = "pkg/provider/memory.go"
 	retry     = "pkg/spi/retry.go"
 	pace      = "pkg/spi/pace.go"
+	limits    = "pkg/spi/limits.go"
 	fence     = "pkg/spi/fence.go"
 	identity  = "pkg/spi/identity.go"
 	keyGo     = "pkg/spi/key.go"
@@ -48,7 +49,7 @@ const (
 // mutants is the list. Each must be noticed by a test.
 var mutants = []mutant{
 	{"wait settle after a POST before the next", []edit{{memory, "return p.ended.Add(settle)", "return p.ended"}}},
-	{"wait settle after a predecessor may have POSTed", []edit{{providers, "return since.Add(*p.settle)", "return time.Time{}"}}},
+	{"wait settle after a predecessor may have POSTed", []edit{{providers, "return p.leadsSince().Add(*p.settle), false", "return time.Time{}, false"}}},
 	{"check that a server is ours before touching it", []edit{{ownership, ownedFunc, ownedFunc + "\tif server != nil {\n\t\treturn nil\n\t}\n"}}},
 	{"403 is never gone", []edit{{errorsGo, "return e.Status() == http.StatusNotFound || e.Status() == http.StatusGone", "return e.Status() == http.StatusNotFound || e.Status() == http.StatusForbidden"}}},
 	{"a server's ID is a UUID", []edit{{sdkClient, "!validation.IsUUID(server.GetId())", "server.GetId() == \"\" || validation.IsUUID(\"\")"}}},
@@ -83,14 +84,14 @@ var mutants = []mutant{
 	{"an empty look-up is not believed while lists may lag", []edit{{create, "if look.isSure(found) {", "if look.isSure(found) || true {"}}},
 	{`DeleteMachine believes "nothing there" only once it is certain`, []edit{{deletion, "if look.isSure(found) {", "if look.isSure(found) || true {"}}},
 	{"one request for a server at a time", []edit{{memory, "\tcase p.isInFlight():\n\t\treturn now.Add(settle)", "\tcase p.isInFlight() && p.isOpen:\n\t\treturn now.Add(settle)"}}},
-	{"two calls never POST for one Machine", []edit{{create, "if !c.memory.claim(&c.ref, c.lookedAt) {", "if !c.memory.claim(&c.ref, c.lookedAt) && c.machine == \"\" {"}}},
+	{"two calls never POST for one Machine", []edit{{create, "case err != nil:\n\t\treturn nil, newError(ReasonInterrupted", "case err != nil && c.machine == \"\":\n\t\treturn nil, newError(ReasonInterrupted"}}},
 	{"the memory knows the server that was made", []edit{{memory, "r.setServer(serverID)\n\t\tr.isUnread = true", "r.isUnread = true"}}},
 	{"a POST follows a look-up that began after the last one", []edit{{memory, " && !lookedAt.Before(r.post.certain(now, m.settle))", ""}}},
 	{"a refused POST of another call counts", []edit{{memory, " && !lookedAt.Before(r.post.ended)", ""}}},
-	{"a Machine with a server gets no second one", []edit{{memory, "claimed = r.serverID == \"\" && ", "claimed = "}}},
+	{"a Machine with a server gets no second one", []edit{{memory, "claimed := r.serverID == \"\" && ", "claimed := "}}},
 	{"a lost POST is remembered", []edit{{create, "end := c.memory.lost", "end := c.memory.refused"}}},
 	{"DeleteMachine waits until the server is gone", []edit{{deletion, "errs[i] = t.awaitGone(ctx)", "_ = t"}}},
-	{"DeleteMachine takes every server of the Machine", []edit{{core, "if err = c.deleteAll(ctx); err == nil {", "if err = c.deleteNamed(ctx); err == nil {"}}},
+	{"DeleteMachine takes every server of the Machine", []edit{{core, "err = c.deleteAll(ctx)\n", "err = c.deleteNamed(ctx)\n"}}},
 	{"a request without a deletionTimestamp is about one server", []edit{{core, "err = c.deleteNamed(ctx)\n", "err = c.deleteAll(ctx)\n"}}},
 	{"a deletion that failed is asked for again", []edit{{server, "case r.wasRetried:", "case r.isExpected():"}}},
 	{"a deletion is never given up silently", []edit{{server, "case r.wasRetried:\n", "case r.wasRetried:\n\t\treturn nil\n\tcase r == nil:\n"}}},
@@ -161,11 +162,11 @@ var mutants = []mutant{
 	{"reads that a pause held back take turns", []edit{{"pkg/spi/spi.go", "if request.Method == http.MethodGet {", "if request.Method == \"\" {"}}},
 	{"a pause ends no longer one", []edit{{pace, "if end.After(k.pausedUntil) {", "if !end.IsZero() {"}}},
 	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.tick()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
-	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(since.Add(clockSkew))", "created.Before(since)"}}},
+	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(p.leadsSince().Add(clockSkew))", "created.Before(p.leadsSince())"}}},
 	{"a list that hangs has failed", []edit{{lists, "context.WithTimeout(context.Background(), readTimeout)", "context.WithTimeout(context.Background(), 100*readTimeout)"}}},
 	{"CreateMachine sees to the allowed addresses", []edit{{create, "connected, err := c.connect(ctx, t.id)", "connected, _, err := c.readConnection(ctx, t.id)\n\tconnected.allowed = true"}}},
 	{"status without addresses is not OK", []edit{{core, "case !connected.complete():", "case false:"}}},
-	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
+	{"status without a ProviderID is never Uninitialized", []edit{{status, `if t.id == "" || !t.call.knownConnection(t.id).complete() {`, `if t.id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{inputs, "append(validation.ValidateClusterLabels(labels, path), validation.ValidateLabels(labels, path)...)", "validation.ValidateClusterLabels(labels, path)"}}},
 	{"items may be null", []edit{{sdkClient, "case items == nil && additional == nil:", "case items == nil:"}}},
 	{"a class of another provider makes no server", []edit{{inputs, `if class.Provider == "" || class.Provider == StackitProviderName {`, `if class.Provider != "never" {`}}},
@@ -185,7 +186,7 @@ var mutants = []mutant{
 	{"servers that are gone are ignored in lists", []edit{{ownership, " && !c.memory.wasGone(&c.ref, server.ID)", ""}}},
 	{"servers that are gone are no orphans", []edit{{core, " || c.memory.wasGone(&c.ref, server.ID) {", " {"}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs[i] = t.steps.afterStep(ctx, err, t.state())\n", "if errs[i] = t.steps.afterStep(ctx, err, t.state()); errs[i] != nil {\n\t\t\treturn errs[i]\n\t\t}\n"}}},
-	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
+	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "c.hasWorked.Load() && isRefused(err)", "c == nil && isRefused(err)"}}},
 	{"what was proved gone before is read once more", []edit{{deletion, "named := c.serverID //", "named := \"\" //"}}},
 	{"a DELETE that was not accepted is sent again", []edit{{server, "case r.isOwed:\n\t\treturn nil", "case r.isOwed:\n\t\tr.isOwed = false\n\t\treturn nil"}}},
 	{"refused at the POST after a wait, too", []edit{{create, "return nil, c.ended(err)", "return nil, err"}}},
@@ -284,7 +285,7 @@ var mutants = []mutant{
 	{"an orphan with the tag of OpenStack stays", []edit{{openstack, "if tag == \"\" {", "if tag != \"never\" {"}}},
 	{"one empty list of volumes proves nothing", []edit{{openstack, "first = began\n", "return nil\n"}}},
 	{"two lists of leftover resources prove nothing at one moment", []edit{{openstack, "case began.Sub(first) >= unexpectedApart:\n\t\t\treturn nil", "default:\n\t\t\treturn nil"}}},
-	{"what a server that is gone has is waited for", []edit{{openstack, "l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment", "l.isGone(one.serverID)"}}},
+	{"what a server that is gone has is waited for", []edit{{openstack, "l.isGone(one.serverID) && l.clock.Since(l.polls.since) >= staleAttachment", "l.isGone(one.serverID)"}}},
 	{"a volume in a list may be attached by now", []edit{{openstack, "case !seen.isByName, seen.isChanging, l.isAttached(&seen):", "case seen.what == \"\":"}}},
 
 	// What fails one way is read the other way.
@@ -450,13 +451,46 @@ var mutants = []mutant{
 
 	// A deletion whose look-ups fail.
 	{"a deletion asks for the ProviderID's server although look-ups fail", []edit{{deletion, "if c.serverID == \"\" {\n\t\treturn look.next(ctx)", "if c.serverID != \"\" || c.serverID == \"\" {\n\t\treturn look.next(ctx)"}}},
-	{"it asks for it soon", []edit{{deletion, "lookUpPatience = 20 * time.Second", "lookUpPatience = 20 * time.Hour"}}},
+	{"it asks for it soon", []edit{{deletion, "lookUpPatience, longPatience = 20 * time.Second,", "lookUpPatience, longPatience = 20 * time.Hour,"}}},
 	{"its look-ups go on after that", []edit{{deletion, "if failed == nil {\n\t\t\treturn look.next(ctx)", "if failed == nil {\n\t\t\treturn lookedUp{}, nil"}}},
+
+	// What a few Machines cost, and what is told when.
+	{"polls are 4 s apart at least", []edit{{server, "firstPoll, minPoll = 8 * time.Second, 4 * time.Second", "firstPoll, minPoll = 8 * time.Second, 2 * time.Second"}}},
+	{"polls become rarer while a server boots", []edit{{server, "interval = min(max(due.Sub(p.since)/pollShare, p.least), maxPoll)", "interval = p.least"}}},
+	{"a read stands for those that are due soon", []edit{{server, "for due.Add(-interval/3).Before(began)", "for due.Before(began)"}}},
+	{"servers that are made together are read one after the other", []edit{{lists, "*618%1000) / 1000", "*0%1000) / 1000"}}},
+	{"reads pause after a 429", []edit{{limits, "case status != http.StatusTooManyRequests && status", "case status != 0 && status"}}},
+	{"reads pause after a 401", []edit{{limits, " && status != http.StatusUnauthorized:", ":"}}},
+	{"the pause of reads doubles", []edit{{limits, "min(max(2*r.pause, firstReadPause), maxPause)", "firstReadPause"}}},
+	{"another answer ends the pauses of reads", []edit{{limits, "\t\tr.pause = 0\n", "\t\tr.pause += 0\n"}}},
+	{"reads that were under way together begin one pause", []edit{{limits, "case !began.Before(r.pausedAt):", "default:"}}},
+	{"a read that waited for its turn waits for a pause that began meanwhile", []edit{{limits, "err != nil || r.paused(r.clock.Now()) <= 0 {", "err != nil || r != nil {"}}},
+	{"failed reads at the beginning are outlasted", []edit{{waitGo, "c.clock.Since(c.began) >= refusedFor", "c.clock.Since(c.began) >= 0"}}},
+	{"for 30 s", []edit{{waitGo, "!c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor", "!c.hasWorked.Load() && c.clock.Since(c.began) >= 20*refusedFor"}}},
+	{"a token that is refused is told at once", []edit{{waitGo, "case isRefusedForLong, spi.IsRefused(err), ", "case isRefusedForLong, "}}},
+	{"a 401 that lasts is told", []edit{{waitGo, " || statusOf(err) == http.StatusUnauthorized {", " {"}}},
+	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class are not listed\"); err != nil || listed.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},
+	{"so do the NICs of GetMachineStatus", []edit{{status, "err != nil || t.steps.lastError == nil {\n\t\t\treturn known, err", "err != nil || t.steps.lastError != nil || t.call != nil {\n\t\t\treturn known, err"}}},
+	{"what never had a server can go", []edit{{core, "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:", "case codes.Unimplemented:"}}},
+	{"an outage is no refusal", []edit{{core, "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:", "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unavailable:"}}},
+	{"the manager asks for its status first", []edit{{core, "if p.hadNothing(request.Machine, c, err) {", "if p.hadNothing(nil, c, err) {"}}},
+	{"a predecessor may have made its server", []edit{{core, "return p.leadsSinceBefore(machine.CreationTimestamp.Time) && ", "return "}}},
+	{"it is known since its first hour", []edit{{memory, " && r.met.Sub(ref.created) < recordLifetime", ""}}},
+	{"no Machine of its name had a POST", []edit{{memory, "ref.uid, ref.created, true\n", "ref.uid, ref.created, r.hadServer\n"}}},
+	{"nor was a server found", []edit{{memory, "r.hadServer = r.hadServer || serverID != \"\"", "r.hadServer = r.hadServer || false"}}},
+	{"its ProviderID names a server", []edit{{core, " || machine.Spec.ProviderID != \"\" || CameFromOpenStack(machine) {", " || CameFromOpenStack(machine) {"}}},
+	{"a Machine from OpenStack has one", []edit{{core, " || machine.Spec.ProviderID != \"\" || CameFromOpenStack(machine) {", " || machine.Spec.ProviderID != \"\" {"}}},
+	{"only what is to go goes so", []edit{{core, " || machine.DeletionTimestamp == nil || machine.Spec", " || machine.Spec"}}},
+	{"a class whose servers no read shows waits", []edit{{memory, "if now.Before(held.until) {", "if now.Before(held.until) && class == \"\" {"}}},
+	{"for ever longer", []edit{{memory, "held.posts++\n", "held.posts += 0\n"}}},
+	{"until a read shows one", []edit{{memory, "delete(m.unseen, placedClass{where, servers[i].Labels[StackitMachineClassLabel]})", "_ = i"}}},
+	{"only servers that no read has ever shown count", []edit{{server, "known.serverID == t.id && known.isUnread {", "known.serverID == t.id {"}}},
+	{"a Machine without a MachineSet gets its server late", []edit{{callGo, " && metav1.GetControllerOf(machine) != nil {", " {"}}},
 
 	// Why a server never joined.
 	{"a Machine that had a Node costs no call more", []edit{{console, " && len(machine.Status.Conditions) == 0", ""}}},
 	{"a Machine that was scaled down while it booted costs no call more", []edit{{console, "!machine.DeletionTimestamp.Time.Before(expires)", "!machine.DeletionTimestamp.Time.Before(machine.CreationTimestamp.Time)"}}},
-	{"a Machine without a target cluster costs no call more", []edit{{callGo, "\t\t\tc.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)\n\t\t}\n", "\t\t\tc.expires = p.creation.expires(machine)\n\t\t}\n\t\tc.neverJoined = p.creation.neverJoined(machine)\n"}}},
+	{"a Machine without a target cluster costs no call more", []edit{{callGo, "\t\t\tc.neverJoined = p.creation.neverJoined(machine)\n\t\t}\n", "\t\t}\n\t\tc.neverJoined = p.creation.neverJoined(machine)\n"}}},
 	{"a console log is read before the DELETE, once", []edit{{console, "ok || t.last.server.IsDeleting() {", "ok && known.isCounted || t.last.server.IsDeleting() {"}}},
 	{"a predecessor has counted a server that is DELETING", []edit{{console, "ok || t.last.server.IsDeleting() {", "ok {"}}},
 	{"a server that never joined counts once", []edit{{console, "u == nil || u.isCounted", "u == nil"}}},

@@ -25,7 +25,7 @@ import (
 )
 
 func TestCreateMachineReadsALoneServerSeldomWhileItBoots(t *testing.T) {
-	for boot, atMost := range map[time.Duration]int{12 * time.Second: 12, time.Minute: 30, 3 * time.Minute: 45} {
+	for boot, atMost := range map[time.Duration]int{12 * time.Second: 3, time.Minute: 12, 3 * time.Minute: 26} {
 		bubble(t, boot.String(), func(t *testing.T) {
 			r := newRig(t, iaasmock.WithBootDuration(boot))
 			r.mustCreate(machine("m1"))

@@ -413,7 +413,13 @@ var mutants = []mutant{
 	{"lists of the project that are too large are not waited for", []edit{{lookup, "!tooLarge || !isOff {", "!tooLarge || isOff || !isOff {"}}},
 	{"a list that a gateway gives up is too large", []edit{{lists, "api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||", "api.StatusCode == http.StatusRequestEntityTooLarge ||"}}},
 	{"a list that hangs is too large", []edit{{lists, "\t\terrors.Is(err, context.DeadlineExceeded) || errors", "\t\terrors"}}},
-	{"a list that cannot be decoded is too large", []edit{{lists, " || errors.Is(err, errUnreadable))", "|| false)"}}},
+	{"a list that cannot be decoded is too large", []edit{{lists, "errors.Is(err, errUnreadable) || errors", "errors"}}},
+	{"a list that is too large to be read is too large", []edit{{lists, " || errors.Is(err, spi.ErrTooLarge))", ")"}}},
+
+	// Lengths.
+	{"an answer is read to 16 MiB", []edit{{"pkg/spi/transport.go", "maxAnswer = 16 << 20", "maxAnswer = 64 << 20"}}},
+	{"no more is read of an answer than that", []edit{{"pkg/spi/transport.go", "io.LimitReader(response.Body, int64(limit)+1)", "io.MultiReader(response.Body)"}}},
+	{"an answer that is too large is not asked for again at once", []edit{{retry, "errors.Is(err, ErrTooLarge)", "errors.Is(err, nil)"}}},
 	{"without lists of the project look-ups go by the machine label alone", []edit{{lookup, "c.serversOf(map[string]string{StackitMachineLabel: c.machine})", "c.serversOf(c.machineSelector())"}}},
 	{"a server that lost its class or cluster label is no stranger's", []edit{{ownership, "if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {", "if !labelled && server.Name == \"\" {"}}},
 	{"a server that lost its class label is no stranger's", []edit{{ownership, "for key, want := range i.machineSelector() {\n\t\t_, labelled", "for key, want := range i.cluster {\n\t\t_, labelled"}}},

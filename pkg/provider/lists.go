@@ -318,7 +318,7 @@ func isSessionWide(err error) bool {
 func isTooLarge(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && (api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errUnreadable))
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
 }
 
 // isOutage reports whether a GET failed in a way that other GETs may share: not for what it asked for, nor for

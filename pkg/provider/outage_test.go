@@ -88,8 +88,11 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 func TestOneWayToReadIsEnough(t *testing.T) {
 	undecodable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}
 	tooLarge := iaasmock.Fault{Operation: "ListServers", Status: http.StatusRequestEntityTooLarge, Match: listsAll}
+	overlong := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: strings.Repeat(" ", 16<<20+1), Match: listsAll}
 	unavailable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable}
-	for name, lists := range map[string]iaasmock.Fault{"undecodable": undecodable, "too large": tooLarge, "unavailable": unavailable} {
+	for name, lists := range map[string]iaasmock.Fault{
+		"undecodable": undecodable, "too large": tooLarge, "longer than is read": overlong, "unavailable": unavailable,
+	} {
 		for _, n := range []int{1, 8} {
 			bubble(t, fmt.Sprint("creations, lists are ", name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t, iaasmock.WithBootDuration(time.Minute))

@@ -55,6 +55,9 @@ func IsRefused(err error) bool {
 	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
 }
 
+// ErrTooLarge says that an answer was too large to be read. One to the same request would be, too.
+var ErrTooLarge = errors.New("the answer is too large")
+
 // NotSentError is the error of a request, or of a repeated attempt of it, that was not sent. The API
 // cannot have accepted it.
 type NotSentError struct {

@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 // not accepted: nothing of it was written, or the API said "too many".
 func mayRetry(method string, response *http.Response, err error) bool {
 	if err != nil {
-		return !isHeldBack(err) && (method != http.MethodPost || isUnwritten(err))
+		return !isHeldBack(err) && !errors.Is(err, ErrTooLarge) && (method != http.MethodPost || isUnwritten(err))
 	}
 	switch response.StatusCode {
 	case http.StatusTooManyRequests:

@@ -5,6 +5,7 @@ package spi
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -25,6 +26,7 @@ func TestMayRetry(t *testing.T) {
 		"not connected":       {0, &NotSentError{Attempted: true, Err: dial}, true, true},
 		"connection lost":     {0, reset, true, false},
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
+		"too large":           {0, fmt.Errorf("reading: %w", ErrTooLarge), false, false},
 		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},
 		"not sent":            {0, &NotSentError{Err: dial}, false, false},
 		"success":             {200, nil, false, false},

@@ -46,7 +46,7 @@ func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 const (
 	// maxAnswer is the largest answer that is read, in bytes. A list of 5,000 servers has about
 	// 5 MB.
-	maxAnswer = 64 << 20
+	maxAnswer = 16 << 20
 	// maxTokenAnswer is the same of a token endpoint. The token becomes a header of every call.
 	maxTokenAnswer = 64 << 10
 	// maxHeader is the largest header of an answer, in bytes.
@@ -100,7 +100,7 @@ func readBody(response *http.Response, limit int) error {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if body.Len() > limit {
-		return fmt.Errorf("the answer is larger than %d bytes", limit)
+		return fmt.Errorf("%w: larger than %d bytes", ErrTooLarge, limit)
 	}
 	response.Body = &wholeBody{Reader: bytes.NewReader(body.Bytes()), body: body.Bytes()}
 	return nil

@@ -142,6 +142,54 @@ func TestWhatWasNeverWrittenIsNotSent(t *testing.T) {
 	}
 }
 
+// countedBody counts the bytes that are read of it.
+type countedBody struct {
+	io.Reader
+	n int
+}
+
+func (c *countedBody) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
+// An answer of any length must not fill the container's memory, nor be asked for again at once.
+func TestAnAnswerIsReadTo16MiB(t *testing.T) {
+	const limit, empty = 16 << 20, `{"items":[]}`
+	for name, row := range map[string]struct {
+		size, read int
+		want       error
+	}{
+		"16 MiB":        {limit, limit, nil},
+		"16 MiB and 1":  {limit + 1, limit + 1, ErrTooLarge},
+		"five times it": {5 * limit, limit + 1, ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &countedBody{Reader: io.LimitReader(io.MultiReader(strings.NewReader(empty), spaces{}), int64(row.size))}
+			attempts := 0
+			session := sessionWith(t, roundTripper(func(*http.Request) (*http.Response, error) {
+				attempts++
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+					ContentLength: -1, Body: io.NopCloser(body)}, nil
+			}), 0.5)
+			if err := list(t.Context(), session); !errors.Is(err, row.want) || body.n != row.read || attempts != 1 {
+				t.Errorf("%d bytes were read in %d attempts, error %v; want %d in one, error %v", body.n, attempts, err, row.read, row.want)
+			}
+		})
+	}
+}
+
+// spaces never ends.
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
 // halfWay is a body that never ends.
 type halfWay struct{ ctx context.Context }
 

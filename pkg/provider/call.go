@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,7 @@ type call struct {
 	ref machineRef
 	// serverID is the server that the request's ProviderID, givenID, names; "" if it names none.
 	serverID, givenID string
-	// spec has its defaults set. In a lenient call it may be invalid or empty in part. rawSpec is as it was given.
+	// spec has its defaults set. A lenient call has few of its fields. rawSpec is as it was given.
 	spec    *apis.ProviderSpec
 	rawSpec []byte
 	// networkErrors say why the spec's networking cannot be read.
@@ -57,8 +58,8 @@ type strictness bool
 const (
 	// strict asks for a valid spec: the call is going to use it.
 	strict strictness = true
-	// lenient needs project, region and identity only: a machine whose class was broken
-	// after it was made must still be found and deleted.
+	// lenient needs project, region and identity only, and decodes little more: a machine whose class was
+	// broken after it was made must still be found and deleted.
 	lenient strictness = false
 )
 
@@ -105,9 +106,13 @@ func (p *Provider) newCall(
 	if secret == nil {
 		return nil, newError(ReasonInvalidInput, "the request has no Secret")
 	}
-	in := decodeInputs(machine, class, secret, p.strictSpec)
-	session, err := p.SPI.Session(Credentials(in.Secret))
-	if err := in.problems(mode, err); err != nil {
+	in := p.inputs(machine, class, secret, mode)
+	session, sessionErr := p.SPI.Session(Credentials(in.Secret))
+	err := in.problems(sessionErr)
+	if err != nil && mode == lenient {
+		err = cmp.Or(p.inputs(machine, class, secret, strict).problems(sessionErr), err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.sessions.Set(session.ProjectID, session)

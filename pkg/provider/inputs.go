@@ -22,6 +22,10 @@ import (
 var (
 	classProviderPath = field.NewPath("machineClass", "provider")
 	machineNamePath   = field.NewPath("machine", "metadata", "name")
+	regionField       = apis.SpecPath.Child("region").String()
+	labelsField       = apis.SpecPath.Child("labels").String()
+	networkingField   = apis.SpecPath.Child("networking").String()
+	userDataField     = apis.SpecPath.Child("userData").String()
 )
 
 // Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
@@ -48,38 +52,64 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	if secret == nil {
 		secret = &corev1.Secret{}
 	}
-	in := decodeInputs(nil, class, secret, false)
-	if len(concerning(apis.SpecPath.Child("labels").String(), in.scope)) == 0 {
-		in.ClusterLabels = in.identity.cluster
+	in, needed := decodeInputs(nil, class, secret, strict), decodeInputs(nil, class, secret, lenient)
+	if len(concerning(needed.scope, labelsField)) == 0 {
+		in.ClusterLabels = needed.identity.cluster
 	}
-	in.Errors = append(in.needed, in.others...)
 	return &in.Inputs
 }
 
-// inputs are a request's, with all that is wrong with them.
+// inputs are a request's. Errors of a lenient call are those in what every call needs.
 type inputs struct {
 	Inputs
 	identity identity
-	// needed are errors in what every call needs, others all the rest. Of the former, scope are those by which the
-	// class's servers cannot be told from others: it is another provider's, or its region or cluster label is wrong.
-	needed, scope, others field.ErrorList
-	// network are those of the others by which the spec's networking cannot be read.
+	// scope are those of the errors by which the class's servers cannot be told from others: it is another provider's, or
+	// its region or cluster label is wrong.
+	scope field.ErrorList
+	// network are errors by which the spec's networking cannot be read.
 	network field.ErrorList
 }
 
-// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a
-// class.
+// inputs decodes and checks a request's inputs.
+func (p *Provider) inputs(
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
+) *inputs {
+	in := decodeInputs(machine, class, secret, mode)
+	if mode == strict && p.strictSpec {
+		for _, problem := range in.Unknown {
+			in.Errors = append(in.Errors, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
+		}
+	}
+	return in
+}
+
+// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a class.
 func decodeInputs(
-	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool,
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
 	in := &inputs{}
-	in.Secret, in.needed = apis.DecodeSecret(secret.Data)
-	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.needed)...)
-	in.scope = checkProvider(class)
-	in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
-	in.identify(machine, class.Name)
-	in.scope = append(in.scope, checkCluster(in.identity.cluster)...)
-	in.needed, in.others = append(in.needed, in.scope...), unrelated(in.others, in.scope)
+	in.Secret, in.Errors = apis.DecodeSecret(secret.Data)
+	in.Errors = append(in.Errors, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.Errors)...)
+	var wrong field.ErrorList
+	if mode == strict {
+		in.Spec, in.Unknown, wrong = apis.DecodeProviderSpec(class.ProviderSpec.Raw)
+	} else {
+		in.Spec, wrong = apis.DecodeNeeded(class.ProviderSpec.Raw)
+	}
+	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
+	apis.SetDefaults(in.Spec, in.Secret)
+	reported := slices.Clone(wrong)
+	if len(network) > 0 {
+		reported = append(reported, &field.Error{Field: networkingField})
+	}
+	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
+	others := slices.Concat(wrong, network, invalid, in.identify(machine, class.Name))
+	in.network = append(network, concerning(others, networkingField)...)
+	in.scope = slices.Concat(checkProvider(class), concerning(wrong, regionField, labelsField), checkCluster(in.identity.cluster))
+	in.Errors = slices.Concat(in.Errors, in.scope, concerning(invalid, regionField, userDataField))
+	if mode == strict {
+		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)
+	}
 	return in
 }
 
@@ -103,55 +133,10 @@ func unlistable(class *v1alpha1.MachineClass) error {
 	if class == nil {
 		return nil // newCall says so
 	}
-	if errs := decodeInputs(nil, class, &corev1.Secret{}, false).scope; len(errs) > 0 {
+	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient).scope; len(errs) > 0 {
 		return invalidError(errs)
 	}
 	return nil
-}
-
-// decodeSpec decodes and checks the providerSpec.
-func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) {
-	var decoding field.ErrorList
-	in.Spec, in.Unknown, decoding = apis.DecodeProviderSpec(raw)
-	region, networking := apis.SpecPath.Child("region"), apis.SpecPath.Child("networking")
-	if in.Spec == nil {
-		in.Spec = &apis.ProviderSpec{}
-	} else { // in the Secret's region, or without its cluster label, the server would be missing
-		in.scope = append(in.scope, unreadable(raw, region, new(string), decoding)...)
-	}
-	in.scope = append(in.scope, unreadable(raw, apis.SpecPath.Child("labels"), &map[string]string{}, decoding)...)
-	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
-	apis.SetDefaults(in.Spec, in.Secret)
-
-	in.needed = append(in.needed, validation.ValidateRegion(in.Spec.Region, region)...)
-	reported := append(slices.Clone(decoding), &field.Error{Field: region.String()})
-	if len(network) > 0 {
-		reported = append(reported, &field.Error{Field: networking.String()})
-	}
-	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
-	in.others = slices.Concat(decoding, network, invalid)
-	in.network = slices.Concat(network, concerning(networking.String(), in.others))
-	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
-		in.network = decoding
-	}
-	if refuseUnknown {
-		for _, problem := range in.Unknown {
-			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
-		}
-	}
-}
-
-// unreadable returns why a field of the spec cannot be decoded into a value of its type; decoding are the errors of
-// decoding the spec.
-func unreadable(raw []byte, path *field.Path, into any, decoding field.ErrorList) field.ErrorList {
-	name := strings.TrimPrefix(path.String(), apis.SpecPath.String()+".")
-	if apis.IsReadable(raw, name, into) {
-		return nil
-	}
-	if told := concerning(path.String(), decoding); len(told) > 0 {
-		return told
-	}
-	return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, "cannot be decoded")}
 }
 
 func (in *inputs) unknownText() string {
@@ -162,8 +147,8 @@ func (in *inputs) unknownText() string {
 	return strings.Join(texts, ", ")
 }
 
-// identify sets the identity, and checks that its names can be labels.
-func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
+// identify sets the identity, and returns an error about each of its names that cannot be a label.
+func (in *inputs) identify(machine *v1alpha1.Machine, class string) field.ErrorList {
 	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
 	name := ""
 	if machine != nil {
@@ -175,21 +160,18 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
 	}
 	in.identity.unlabelable = len(errs) > 0
-	in.others = append(in.others, errs...)
+	return errs
 }
 
 // problems returns the error of a call that cannot be made with these inputs, nil if it can
-// be made. sessionErr is the error of opening the session, which checks the credentials. All
-// errors are told at once, also those that a lenient call alone would ignore.
-func (in *inputs) problems(mode strictness, sessionErr error) error {
-	all := slices.Concat(in.needed, in.others)
+// be made. sessionErr is the error of opening the session, which checks the credentials.
+func (in *inputs) problems(sessionErr error) error {
+	all := slices.Clone(in.Errors)
 	problem := CredentialsProblem(in.Secret, sessionErr, all)
-	missing := problem != nil && problem.Type == field.ErrorTypeRequired
-	if missing || problem != nil && len(all) > 0 {
+	if problem != nil && (problem.Type == field.ErrorTypeRequired || len(all) > 0) {
 		all = append(all, problem)
 	}
-	var unusable *spi.CredentialsError
-	if missing || len(in.needed) > 0 || len(all) > 0 && (mode == strict || errors.As(sessionErr, &unusable)) {
+	if len(all) > 0 {
 		return invalidError(all)
 	}
 	return sessionErr
@@ -209,7 +191,7 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
 	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
-		return len(concerning(apis.SecretPath.Child(key).String(), reported)) > 0
+		return len(concerning(reported, apis.SecretPath.Child(key).String())) > 0
 	}) {
 		return nil
 	}
@@ -221,10 +203,10 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
 }
 
-// concerning returns those that are about a field, a part of it, or an object with it in it.
-func concerning(path string, errs field.ErrorList) (found field.ErrorList) {
+// concerning returns those that are about one of the fields, a part of it, or an object with it in it.
+func concerning(errs field.ErrorList, paths ...string) (found field.ErrorList) {
 	for _, err := range errs {
-		if isWithin(err.Field, path) || isWithin(path, err.Field) {
+		if slices.ContainsFunc(paths, func(path string) bool { return isWithin(err.Field, path) || isWithin(path, err.Field) }) {
 			found = append(found, err)
 		}
 	}
@@ -233,7 +215,7 @@ func concerning(path string, errs field.ErrorList) (found field.ErrorList) {
 
 // unrelated drops those of found that reported is about already.
 func unrelated(found, reported field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(err.Field, reported)) > 0 })
+	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(reported, err.Field)) > 0 })
 }
 
 // isWithin says whether a path is another one, or that of a part of it.

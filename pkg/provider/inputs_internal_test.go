@@ -42,12 +42,12 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
-			in := decodeInputs(nil, class, &corev1.Secret{}, true)
-			code, text := Classify(in.problems(strict, nil))
-			if code != codes.InvalidArgument || len(concerning(row.field, append(in.needed, in.others...))) == 0 || !strings.Contains(text, row.field) {
+			in := decodeInputs(nil, class, &corev1.Secret{}, strict)
+			code, text := Classify(in.problems(nil))
+			if code != codes.InvalidArgument || len(concerning(in.Errors, row.field)) == 0 || !strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
 			}
-			if errs := len(in.needed) + len(in.others); errs > 20 {
+			if errs := len(in.Errors); errs > 20 {
 				t.Errorf("%d errors, want few", errs)
 			}
 		})

@@ -155,6 +155,13 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 			return r.listErr()
 		}
 	}
+	created := func(field string) func(*rig) error {
+		return func(r *rig) error {
+			r.setSpec(func(spec map[string]any) { spec[field] = "blue" })
+			r.mustCreate(machine("m1"))
+			return r.createErr(machine("m2"))
+		}
+	}
 	for name, row := range map[string]struct {
 		call func(*rig) error
 		once string // is logged, beside the class
@@ -169,8 +176,8 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 		"a MachineClass":                   {listed(long, "userData", ""), ""},
 		"a MachineClass's unknown cluster": {listed(long, "labels", map[string]any{clusterLabel: ""}), ""},
 		"a MachineClass without a cluster": {listed(long, "labels", nil), ""},
-		"an unknown field":                 {listed("class-a", "colour", "blue"), "colour"},
-		"a long unknown field":             {listed("class-a", long, 1), "fields that are not understood"},
+		"an unknown field":                 {created("colour"), "colour"},
+		"a long unknown field":             {created(long), "fields that are not understood"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

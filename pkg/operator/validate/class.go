@@ -93,10 +93,10 @@ func (c *classCheck) accepts(path string) bool {
 
 // regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
 func (c *classCheck) regionOfSecret() bool {
-	raw := c.class.ProviderSpec.Raw
-	spec, _, _ := apis.DecodeProviderSpec(raw)
-	isOpen := spec == nil || spec.Region == "" && apis.IsReadable(raw, "region", new(string))
-	return isOpen && c.inputs.Secret.Region != ""
+	spec, wrong := apis.DecodeNeeded(c.class.ProviderSpec.Raw)
+	region := apis.SpecPath.Child("region").String()
+	isHidden := slices.ContainsFunc(wrong, func(err *field.Error) bool { return err.Field == region })
+	return spec.Region == "" && !isHidden && c.inputs.Secret.Region != ""
 }
 
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels

@@ -90,8 +90,33 @@ func TestDecodeProviderSpecKeepsWhatIsRight(t *testing.T) {
 	if diff := cmp.Diff(apis.ProviderSpec{
 		Region: "eu01", BootVolume: &apis.BootVolume{DeleteOnTermination: &yes}, Networking: &apis.Networking{NICIDs: []string{"i", ""}},
 		Labels: map[string]string{"a": "b", "c/d": ""}, Metadata: map[string]any{"y": int64(1)},
-	}, *spec); diff != "" || len(errs) != 1 {
+	}, *spec); diff != "" || len(errs) != 6 {
 		t.Errorf("what is right (-want +got):\n%s\nerrors: %v", diff, errs)
+	}
+}
+
+// A wrong part matters only to calls that need it, and hides no other.
+func TestDecodeNeeded(t *testing.T) {
+	for name, row := range map[string]struct{ raw, wrong string }{
+		"other fields may be wrong":  {`{"region":"eu01","machineType":5,"bootVolume":[],"metadata":7,"Volumes":7,"colour":1}`, ""},
+		"right keys beside others":   {`{"region":"eu01","Region":"eu02","labels":{},"LABELS":{"a":"b"}}`, ""},
+		"another case that is null":  {`{"Region":null}`, ""},
+		"another case alone":         {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
+		"wrong types":                {`{"region":7,"labels":{"a":1},"networking":[]}`, "providerSpec.region providerSpec.labels providerSpec.networking"},
+		"another case below":         {`{"networking":{"networkID":"n"}}`, "providerSpec.networking.networkId"},
+		"another case below and not": {`{"networking":{"networkID":"n","networkId":"m"}}`, ""},
+		"no object":                  {`[]`, "providerSpec"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, wrong := apis.DecodeNeeded([]byte(row.raw))
+			var fields []string
+			for _, err := range wrong {
+				fields = append(fields, err.Field)
+			}
+			if got := strings.Join(fields, " "); got != row.wrong || spec == nil {
+				t.Errorf("wrong are %q, want %q", got, row.wrong)
+			}
+		})
 	}
 }
 
@@ -127,7 +152,7 @@ func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 	for _, problem := range unknown {
 		texts = append(texts, problem.Error())
 	}
-	want := []string{`duplicate field "region"`, `unknown field "machineTyp"`, `unknown field "bootVolume.sise"`}
+	want := []string{`unknown field "machineTyp"`, `unknown field "bootVolume.sise"`, `duplicate field "region"`}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -188,6 +213,7 @@ func TestDecodeSecret(t *testing.T) {
 			[]string{"secret.projectId", "secret.serviceAccountKey"}},
 		"a zone as region":       {data("region", "eu01-1"), apis.Secret{Region: "eu01", AvailabilityZone: "eu01-1"}, nil},
 		"the metro zone":         {data("region", "eu02-m"), apis.Secret{Region: "eu02", AvailabilityZone: "eu02-m"}, nil},
+		"userData that is long":  {data("userData", strings.Repeat("u", 256<<10+1)), apis.Secret{}, []string{"secret.userData"}},
 		"a region with a hyphen": {data("region", "eu-west"), apis.Secret{Region: "eu-west"}, nil},
 		"nothing":                {nil, apis.Secret{}, nil},
 	} {

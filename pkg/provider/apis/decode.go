@@ -22,36 +22,49 @@ import (
 // SpecPath is how errors name the ProviderSpec: by its field of the MachineClass.
 var SpecPath = field.NewPath("providerSpec")
 
-// maxSpec is the largest ProviderSpec, in bytes. One with the longest userData has room in it.
-const maxSpec = 512 << 10
+const (
+	// MaxUserData is the length of the longest userData, in bytes before base64. The API document names no limit; Nova
+	// below it takes 64 KiB of base64.
+	MaxUserData = 256 << 10
+	// maxSpec is the length of the longest ProviderSpec, in bytes. One with the longest userData has room in it.
+	maxSpec = 512 << 10
+)
 
-// DecodeProviderSpec reads the JSON of MachineClass.providerSpec. wrong has an error about the first
-// part that has the wrong type, one about each field whose key has another case, each with the path
-// of the field, and one about JSON of more than 512 KiB; these parts are as if they were not set, and
-// all others are decoded. unknown names the fields the driver does not know and those given twice,
-// each as a FieldError of sigs.k8s.io/json: the caller decides whether they matter. A null in a field
-// means that it is not set.
+// DecodeProviderSpec reads the JSON of MachineClass.providerSpec. Of one of more than 512 KiB, or that is no JSON object,
+// wrong says so alone. Else wrong has an error about the first part of each field that has the wrong type, and
+// one about each field whose key has another case, each with the path of the field; these parts are as if they were not
+// set, and all others are decoded. unknown names the fields the driver does not know and those given twice, each as a
+// FieldError of sigs.k8s.io/json, if no type is wrong: the caller decides whether they matter. A null in a field means that
+// it is not set.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
-	twice, err := checkObject(raw)
-	if err != nil {
-		return nil, nil, field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, err.Error())}
-	}
 	spec = &ProviderSpec{}
-	unknown, wrong = Decode(raw, spec, SpecPath)
+	if wrong = checkObject(raw); wrong != nil {
+		return spec, nil, wrong
+	}
+	wrong = decodeFields(raw, reflect.ValueOf(spec).Elem(), SpecPath, nil)
 	dropNulls(spec, raw)
-	otherCase := inOtherCase(raw, reflect.TypeFor[ProviderSpec](), SpecPath)
-	wrong = append(wrong, otherCase...)
-	unknown = slices.DeleteFunc(unknown, func(err error) bool {
+	unknown, _ = kjson.UnmarshalStrict(raw, &ProviderSpec{})
+	return spec, slices.DeleteFunc(unknown, func(err error) bool {
 		var at kjson.FieldError
-		return errors.As(err, &at) && slices.ContainsFunc(otherCase, func(reported *field.Error) bool {
+		return errors.As(err, &at) && slices.ContainsFunc(wrong, func(reported *field.Error) bool {
 			return strings.EqualFold(SpecPath.Child(at.FieldPath()).String(), reported.Field)
 		})
-	})
-	if len(raw) > maxSpec {
-		wrong = append(wrong, field.Invalid(SpecPath, field.OmitValueType{},
-			fmt.Sprintf("has %d bytes, must have at most %d", len(raw), maxSpec)))
+	}), wrong
+}
+
+// neededFields are those by which servers are found and read, with userData, which no text may repeat.
+var neededFields = []string{"region", "labels", "networking", "networkId", "nicIds", "allowedAddresses", "userData"}
+
+// DecodeNeeded is DecodeProviderSpec for calls that make no server: it decodes only the fields that these need. A key in
+// another case is wrong only if it hides a value: no key has the right case.
+func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
+	spec = &ProviderSpec{}
+	if wrong = checkObject(raw); wrong != nil {
+		return spec, wrong
 	}
-	return spec, append(twice, unknown...), wrong
+	wrong = decodeFields(raw, reflect.ValueOf(spec).Elem(), SpecPath, neededFields)
+	dropNulls(spec, raw)
+	return spec, wrong
 }
 
 // Decode decodes a JSON object into what into points to. wrong has an error about the first part that
@@ -73,25 +86,39 @@ func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong f
 	return unknown, field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, problem(err))}
 }
 
-// inOtherCase returns an error about each field whose key an object has in another case, down to the
-// smallest parts; the keys of maps are the operator's own. encoding/json, with which STACKIT's own
-// driver decodes, takes such a key for the field: to drop it could drop the cluster label.
-func inOtherCase(object []byte, of reflect.Type, path *field.Path) (wrong field.ErrorList) {
+// decodeFields decodes an object into a struct field by field: one that is wrong hides no other. A key in another case is
+// wrong, down to the smallest structs, but the keys of maps are the operator's own: encoding/json, with which STACKIT's own
+// driver decodes, takes such a key for the field, and to drop it could drop the cluster label. Of DecodeNeeded, only are
+// the fields to decode.
+func decodeFields(object []byte, into reflect.Value, path *field.Path, only []string) (wrong field.ErrorList) {
 	var values map[string]json.RawMessage
-	if json.Unmarshal(object, &values) != nil {
-		return nil // Decode says why
+	if _, wrong = Decode(object, &values, path); wrong != nil {
+		return wrong
 	}
 	keys := slices.Sorted(maps.Keys(values))
-	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		value := values[name]
-		if other := keyInOtherCase(keys, name); other >= 0 {
-			wrong = append(wrong, field.Invalid(path.Child(name), field.OmitValueType{},
-				fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
-			value = values[keys[other]]
+	for i := range into.NumField() {
+		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
+		if only != nil && !slices.Contains(only, name) {
+			continue
 		}
-		if part := of.Field(i).Type; part.Kind() == reflect.Pointer && part.Elem().Kind() == reflect.Struct {
-			wrong = append(wrong, inOtherCase(value, part.Elem(), path.Child(name))...)
+		value, isSet := values[name]
+		part, at := into.Field(i), path.Child(name)
+		isStruct := part.Kind() == reflect.Pointer && part.Type().Elem().Kind() == reflect.Struct
+		if other := keyInOtherCase(keys, name); other >= 0 && (only == nil || !isSet && string(values[keys[other]]) != "null") {
+			wrong = append(wrong, field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
+			if !isSet && isStruct {
+				value = values[keys[other]] // may have such keys, too
+			}
+		}
+		switch {
+		case value == nil, string(value) == "null":
+		case isStruct:
+			decoded := reflect.New(part.Type().Elem())
+			wrong = append(wrong, decodeFields(value, decoded.Elem(), at, only)...)
+			part.Set(decoded)
+		default:
+			_, problem := Decode(value, part.Addr().Interface(), at)
+			wrong = append(wrong, problem...)
 		}
 	}
 	return wrong
@@ -103,27 +130,15 @@ func keyInOtherCase(keys []string, name string) int {
 	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
 }
 
-// IsReadable reports whether one field of a ProviderSpec has no part of a wrong type, decoded into what
-// into points to, and does not stand under a key in another case alone.
-func IsReadable(raw []byte, name string, into any) bool {
-	var fields map[string]json.RawMessage
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil || fields == nil {
-		return false
-	}
-	if value, ok := fields[name]; ok {
-		return kjson.UnmarshalCaseSensitivePreserveInts(value, into) == nil
-	}
-	keys := slices.Collect(maps.Keys(fields))
-	other := keyInOtherCase(keys, name)
-	return other < 0 || string(fields[keys[other]]) == "null"
-}
-
 // problem says in the operator's words why a value does not decode: what was found, and ", must be"
 // what is right. The error of another decoder may repeat the value.
 func problem(err error) string {
 	var wrongType *json.UnmarshalTypeError
 	var noBase64 base64.CorruptInputError
+	isSyntax, at := kjson.SyntaxErrorOffset(err)
 	switch {
+	case isSyntax: // its text looks like wrong credentials to Gardener
+		return fmt.Sprintf("is not valid JSON at byte %d", at)
 	case errors.As(err, &wrongType) && strings.HasPrefix(wrongType.Value, "number "):
 		return "is a number that is too large or has a fraction, must be " + jsonType(wrongType.Type)
 	case errors.As(err, &wrongType):
@@ -136,28 +151,28 @@ func problem(err error) string {
 	return "cannot be decoded"
 }
 
-// checkObject refuses what is no JSON object, and returns the fields that are there twice.
-func checkObject(raw []byte) (twice []error, err error) {
+// checkObject refuses what is too long, and then what is no JSON object.
+func checkObject(raw []byte) field.ErrorList {
+	if errs := CheckLength(len(raw), maxSpec, SpecPath); errs != nil {
+		return errs
+	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, errors.New("is empty, must be a JSON object")
+		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is empty, must be a JSON object")}
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		var wrongType *json.UnmarshalTypeError
-		if errors.As(err, &wrongType) {
-			return nil, fmt.Errorf("is a JSON %s, must be a JSON object", wrongType.Value)
-		}
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) { // its text looks like wrong credentials to Gardener
-			return nil, fmt.Errorf("is not valid JSON at byte %d", syntax.Offset)
-		}
-		return nil, errors.New("is not valid JSON")
+	var object map[string]json.RawMessage
+	_, wrong := Decode(raw, &object, SpecPath)
+	if wrong == nil && object == nil {
+		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is null, must be a JSON object")}
 	}
-	if fields == nil {
-		return nil, errors.New("is null, must be a JSON object")
+	return wrong
+}
+
+// CheckLength refuses a value that is longer than any that is valid. Lengths are in bytes.
+func CheckLength(length, limit int, path *field.Path) field.ErrorList {
+	if length <= limit {
+		return nil
 	}
-	// An error is about a number that Decode finds, too.
-	twice, _ = kjson.UnmarshalStrict(raw, &map[string]any{}, kjson.DisallowDuplicateFields)
-	return twice, nil
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", length, limit))}
 }
 
 // dropNulls removes what templates render for values that are not set: objects

@@ -74,19 +74,21 @@ var SecretPath = field.NewPath("secret")
 // zonePattern tells a zone ("eu01-1", "eu01-m") from a region ("eu01").
 var zonePattern = regexp.MustCompile(`^([a-z0-9]+)-(\d+|m)$`)
 
-// DecodeSecret reads a Secret's data. It reports two spellings that contradict
+// DecodeSecret reads a Secret's data. It reports userData of more than 256 KiB, and two spellings that contradict
 // each other; what is missing is for package validation to say.
 func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	secret := &Secret{
 		Region:    trimmed(data, SecretRegion),
-		UserData:  string(data[SecretUserData]),
 		NetworkID: trimmed(data, SecretNetworkID),
 
 		ServiceAccountEmail:       trimmed(data, SecretServiceAccountEmail),
 		Token:                     trimmed(data, SecretToken),
 		WorkloadIdentityTokenFile: trimmed(data, SecretWorkloadIdentityTokenFile),
 	}
-	var errs field.ErrorList
+	errs := CheckLength(len(data[SecretUserData]), MaxUserData, SecretPath.Child(SecretUserData))
+	if errs == nil {
+		secret.UserData = string(data[SecretUserData])
+	}
 	secret.ProjectID, errs = either(data, SecretProjectID, SecretProjectIDGardener, errs)
 	secret.ServiceAccountKey, errs = either(data, SecretServiceAccountKey, SecretServiceAccountGardener, errs)
 	if parts := zonePattern.FindStringSubmatch(secret.Region); parts != nil {

@@ -43,7 +43,7 @@ func SpecLimits() map[string]Limits {
 	name, list := like(genericName).upTo(maxGenericName), Limits{MaxItems: maxEntries}
 	set := Limits{MaxItems: maxEntries, Unique: true}
 	return map[string]Limits{
-		"region":                      like(urlSegment).orUnset(),
+		"region":                      like(urlSegment).upTo(maxRegion).orUnset(),
 		"machineType":                 name,
 		"imageId":                     like(uuid).orUnset(),
 		"labels":                      {MaxItems: maxEntries, KeyPattern: labelKey.String(), KeyMaxLength: MaxLabel},

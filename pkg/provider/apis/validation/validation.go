@@ -28,7 +28,7 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	errs = append(errs, validateNetworking(spec.Networking, path.Child("networking"))...)
 	errs = append(errs, validateAllowedAddresses(spec.AllowedAddresses, path.Child("allowedAddresses"))...)
 	errs = append(errs, unique(spec.SecurityGroups, path.Child("securityGroups"), validateSecurityGroup)...)
-	errs = append(errs, validateUserData(spec.UserData, path.Child("userData"))...)
+	errs = append(errs, apis.CheckLength(len(spec.UserData), apis.MaxUserData, path.Child("userData"))...)
 	errs = append(errs, validateBoot(spec, path)...)
 	errs = append(errs, unique(spec.Volumes, path.Child("volumes"), requiredUUID)...)
 	errs = append(errs, validateKeypairName(spec.KeypairName, path.Child("keypairName"))...)
@@ -45,8 +45,8 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	}
 	// The API takes any string; but it is part of every URL. The value may come from
 	// the Secret and is not shown.
-	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{},
-		"must be a region such as eu01, here and in the Secret")
+	return invalidUnless(len(region) <= maxRegion && urlSegment.MatchString(region), path, field.OmitValueType{},
+		fmt.Sprintf("must be a region such as eu01, here and in the Secret; it has %d of at most %d bytes", len(region), maxRegion))
 }
 
 func validateNetworking(networking *apis.Networking, path *field.Path) field.ErrorList {
@@ -82,16 +82,6 @@ func isAddress(text string) bool {
 
 func validateSecurityGroup(group string, path *field.Path) field.ErrorList {
 	return requiredName(group, path, "the name or UUID of a security group")
-}
-
-// maxUserData is the longest userData, in bytes before base64. The API document names no limit; Nova
-// below it takes 64 KiB of base64.
-const maxUserData = 256 << 10
-
-// validateUserData does not show the value: it may hold secrets.
-func validateUserData(userData string, path *field.Path) field.ErrorList {
-	return invalidUnless(len(userData) <= maxUserData, path, field.OmitValueType{},
-		fmt.Sprintf("has %d bytes, here or in the Secret, must have at most %d", len(userData), maxUserData))
 }
 
 func validateKeypairName(name string, path *field.Path) field.ErrorList {
@@ -193,6 +183,8 @@ var (
 const (
 	maxGenericName = 127
 	maxServerName  = 63
+	// maxRegion is far longer than any region is: it is part of every URL.
+	maxRegion = 63
 )
 
 const uuidRule = "must be a UUID in lower case, e.g. d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"

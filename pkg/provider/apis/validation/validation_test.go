@@ -184,6 +184,11 @@ func TestValidateSecretNeverShowsAValue(t *testing.T) {
 }
 
 func TestValidateNames(t *testing.T) {
+	for region, ok := range map[string]bool{"eu01": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false, "": false, "eu/01": false} {
+		if errs := validation.ValidateRegion(region, field.NewPath("region")); (len(errs) == 0) != ok {
+			t.Errorf("region %q: %v, want ok=%t", region, errs, ok)
+		}
+	}
 	for name, ok := range map[string]bool{
 		"shoot--a--worker-z1-5f7c9-abcde": true, "a": true, "a.b": true, strings.Repeat("a", 63): true,
 		"": false, strings.Repeat("a", 64): false, "-a": false, "a_b": false,
@@ -213,11 +218,13 @@ func FuzzProviderSpec(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		spec, _, errs := apis.DecodeProviderSpec(raw)
-		if spec == nil {
-			if len(errs) == 0 {
-				t.Fatal("neither a spec nor an error")
+		needed, wrong := apis.DecodeNeeded(raw)
+		if len(errs) == 0 {
+			same := &apis.ProviderSpec{Region: spec.Region, Labels: spec.Labels, Networking: spec.Networking,
+				AllowedAddresses: spec.AllowedAddresses, UserData: spec.UserData}
+			if diff := cmp.Diff(same, needed); diff != "" || len(wrong) > 0 {
+				t.Errorf("what every call needs (-want +got):\n%s\nerrors: %v", diff, wrong)
 			}
-			return
 		}
 		apis.SetDefaults(spec, &apis.Secret{Region: "eu01", NetworkID: id1})
 		if len(errs) > 0 || len(validation.ValidateProviderSpec(spec, apis.SpecPath)) > 0 {

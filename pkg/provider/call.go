@@ -27,9 +27,9 @@ type call struct {
 	ref machineRef
 	// serverID is the server that the request's ProviderID, givenID, names; "" if it names none.
 	serverID, givenID string
-	// spec has its defaults set. A lenient call has few of its fields. rawSpec is as it was given.
-	spec    *apis.ProviderSpec
-	rawSpec []byte
+	// spec has its defaults set. A lenient call has few of its fields. specHash is that of the providerSpec in a strict call.
+	spec     *apis.ProviderSpec
+	specHash specHash
 	// networkErrors say why the spec's networking cannot be read.
 	networkErrors field.ErrorList
 	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted because it
@@ -118,7 +118,7 @@ func (p *Provider) newCall(
 	p.sessions.Set(session.ProjectID, session)
 	p.warn(in)
 	c := p.newSessionCall(session, in.Spec.Region)
-	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.Spec, class.ProviderSpec.Raw, in.network
+	c.identity, c.spec, c.specHash, c.networkErrors = in.identity, in.Spec, in.specHash, in.network
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
 		place := c.ref.place

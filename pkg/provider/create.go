@@ -6,7 +6,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"slices"
 	"sync"
@@ -366,7 +365,7 @@ type classErrors = recent.Map[classKey, classError]
 type classKey struct {
 	place
 	class string
-	spec  [sha256.Size]byte
+	spec  specHash
 }
 
 // classError is the answer to a class's Machines until then.
@@ -379,7 +378,7 @@ func (c *call) classKey() classKey { return classKey{place: c.ref.place, class: 
 
 func (c *call) specKey() classKey {
 	key := c.classKey()
-	key.spec = sha256.Sum256(c.rawSpec)
+	key.spec = c.specHash
 	return key
 }
 

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	if secret == nil {
 		secret = &corev1.Secret{}
 	}
-	in, needed := decodeInputs(nil, class, secret, strict), decodeInputs(nil, class, secret, lenient)
+	in, needed := decodeInputs(nil, class, secret, strict, nil), decodeInputs(nil, class, secret, lenient, nil)
 	if len(concerning(needed.scope, labelsField)) == 0 {
 		in.ClusterLabels = needed.identity.cluster
 	}
@@ -63,6 +64,8 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 type inputs struct {
 	Inputs
 	identity identity
+	decoded  *decodedSpec
+	specHash specHash
 	// scope are those of the errors by which the class's servers cannot be told from others: it is another provider's, or
 	// its region or cluster label is wrong.
 	scope field.ErrorList
@@ -70,34 +73,63 @@ type inputs struct {
 	network field.ErrorList
 }
 
-// inputs decodes and checks a request's inputs.
+// specHash is the SHA-256 of a providerSpec as it was given.
+type specHash [sha256.Size]byte
+
+// decodedSpec is a providerSpec without what the Secret adds to it. Calls share it: it never changes.
+type decodedSpec struct {
+	spec    *apis.ProviderSpec
+	unknown []error
+	wrong   field.ErrorList
+}
+
+func decodeSpec(raw []byte, mode strictness) *decodedSpec {
+	d := &decodedSpec{}
+	if mode == strict {
+		d.spec, d.unknown, d.wrong = apis.DecodeProviderSpec(raw)
+	} else {
+		d.spec, d.wrong = apis.DecodeNeeded(raw)
+	}
+	return d
+}
+
+// inputs decodes and checks a request's inputs. Strict calls share the spec of a class once one of them has found nothing
+// wrong: what is valid is small when it is decoded, too.
 func (p *Provider) inputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
-	in := decodeInputs(machine, class, secret, mode)
-	if mode == strict && p.strictSpec {
+	if mode == lenient {
+		return decodeInputs(machine, class, secret, lenient, nil)
+	}
+	hash := specHash(sha256.Sum256(class.ProviderSpec.Raw))
+	shared, _ := p.specs.Lookup(hash)
+	in := decodeInputs(machine, class, secret, strict, shared)
+	in.specHash = hash
+	if p.strictSpec {
 		for _, problem := range in.Unknown {
 			in.Errors = append(in.Errors, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
+	if len(in.Errors) == 0 {
+		in.setSpec(p.specs.Get(hash, func() *decodedSpec { return in.decoded }))
+	}
 	return in
 }
 
-// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a class.
+// decodeInputs decodes and checks a request's inputs; shared is the spec if it was decoded before. machine is nil for a
+// call about a class.
 func decodeInputs(
-	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness, shared *decodedSpec,
 ) *inputs {
 	in := &inputs{}
 	in.Secret, in.Errors = apis.DecodeSecret(secret.Data)
 	in.Errors = append(in.Errors, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.Errors)...)
-	var wrong field.ErrorList
-	if mode == strict {
-		in.Spec, in.Unknown, wrong = apis.DecodeProviderSpec(class.ProviderSpec.Raw)
-	} else {
-		in.Spec, wrong = apis.DecodeNeeded(class.ProviderSpec.Raw)
+	if shared == nil {
+		shared = decodeSpec(class.ProviderSpec.Raw, mode)
 	}
-	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
-	apis.SetDefaults(in.Spec, in.Secret)
+	in.setSpec(shared)
+	wrong := shared.wrong
+	network := validation.ValidateSecretNetwork(shared.spec, in.Secret, apis.SecretPath)
 	reported := slices.Clone(wrong)
 	if len(network) > 0 {
 		reported = append(reported, &field.Error{Field: networkingField})
@@ -111,6 +143,13 @@ func decodeInputs(
 		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)
 	}
 	return in
+}
+
+// setSpec sets the spec, with its defaults.
+func (in *inputs) setSpec(decoded *decodedSpec) {
+	spec := *decoded.spec
+	apis.SetDefaults(&spec, in.Secret)
+	in.decoded, in.Spec, in.Unknown = decoded, &spec, decoded.unknown
 }
 
 // checkCluster returns what is wrong with the cluster labels: with an empty one, or one that no server can have,
@@ -133,7 +172,7 @@ func unlistable(class *v1alpha1.MachineClass) error {
 	if class == nil {
 		return nil // newCall says so
 	}
-	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient).scope; len(errs) > 0 {
+	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient, nil).scope; len(errs) > 0 {
 		return invalidError(errs)
 	}
 	return nil

@@ -28,6 +28,8 @@ const (
 	// sessionLifetime is how long a session is remembered that nobody asks for, and a
 	// warning that was given.
 	sessionLifetime = time.Hour
+	// specLifetime is how long the decoded spec of a class is kept that no call needs.
+	specLifetime = 10 * time.Minute
 )
 
 // Provider is the driver: machine-controller-manager's view of STACKIT. Every
@@ -56,6 +58,8 @@ type Provider struct {
 	// sessions are the newest of each project.
 	sessions *recent.Map[string, *spi.Session]
 	readers  *recent.Map[readersKey, *readers]
+	// specs are the decoded providerSpecs that were valid.
+	specs *recent.Map[specHash, *decodedSpec]
 	// warned are the classes and fields that were warned about.
 	warned *recent.Map[string, bool]
 }
@@ -170,6 +174,7 @@ func (p *Provider) init() {
 		}
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
+		p.specs = recent.New[specHash, *decodedSpec](p.clock, specLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
 		p.firstCall = p.clock.Now()
 	})

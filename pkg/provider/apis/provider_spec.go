@@ -113,7 +113,7 @@ type Agent struct {
 }
 
 // SetDefaults fills in what spec leaves open: first from the Secret, then by the
-// rules that the fields of ProviderSpec document.
+// rules that the fields of ProviderSpec document. What spec points to stays as it is: calls share it.
 func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.Region == "" {
 		spec.Region = secret.Region
@@ -132,10 +132,11 @@ func SetDefaults(spec *ProviderSpec, secret *Secret) {
 }
 
 func setBootVolumeDefaults(spec *ProviderSpec) {
-	volume := spec.BootVolume
-	if volume == nil {
+	if spec.BootVolume == nil {
 		return
 	}
+	volume := *spec.BootVolume
+	spec.BootVolume = &volume
 	if volume.Source == nil && spec.ImageID != "" {
 		volume.Source = &BootVolumeSource{Type: SourceImage, ID: spec.ImageID}
 	}

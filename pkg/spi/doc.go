@@ -13,7 +13,8 @@
 //	          them, honours Retry-After, and lets repeated reads wait for their turn
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds API calls back after a pause in which another sidecar may have led
-//	deadline  an attempt ends after 30 s, to the end of its body; notes whether anything was written
+//	deadline  an attempt at a read ends after 20 s, at a write after 30 s, to the end of its body;
+//	          notes whether anything was written
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer
 //

@@ -22,14 +22,19 @@ const (
 
 // mayRetry is the policy: whether a request that ended so may be sent again.
 // A server must never be made twice, so a POST is repeated only if it surely was
-// not accepted: nothing of it was written, or the API said "too many".
+// not accepted: nothing of it was written, or the API said "too many". A read is not repeated after
+// "too many" or a timeout: its callers poll, and repeated reads kept STACKIT's limit of a source address
+// exceeded (seen at its object storage in September 2026).
 func mayRetry(method string, response *http.Response, err error) bool {
-	if err != nil {
-		return !isHeldBack(err) && !errors.Is(err, ErrTooLarge) && (method != http.MethodPost || isUnwritten(err))
+	switch isRead := method == http.MethodGet; {
+	case isHeldBack(err), errors.Is(err, ErrTooLarge), isRead && isTimeout(err):
+		return false
+	case err != nil:
+		return method != http.MethodPost || isUnwritten(err)
+	case response.StatusCode == http.StatusTooManyRequests:
+		return !isRead
 	}
 	switch response.StatusCode {
-	case http.StatusTooManyRequests:
-		return true
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return method != http.MethodPost
 	default:

@@ -19,24 +19,26 @@ func TestMayRetry(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	reset := &net.OpError{Op: "read", Err: errors.New("connection reset")}
 	for name, row := range map[string]struct {
-		status     int
-		err        error
-		safe, post bool
+		status int
+		err    error
+		// read, change and post report whether a GET, a PATCH or DELETE, and a POST are sent again.
+		read, change, post bool
 	}{
-		"not connected":       {0, &NotSentError{Attempted: true, Err: dial}, true, true},
-		"connection lost":     {0, reset, true, false},
-		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
-		"too large":           {0, fmt.Errorf("reading: %w", ErrTooLarge), false, false},
-		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},
-		"not sent":            {0, &NotSentError{Err: dial}, false, false},
-		"success":             {200, nil, false, false},
-		"refused":             {400, nil, false, false},
-		"not found":           {404, nil, false, false},
-		"too many requests":   {429, nil, true, true},
-		"internal error":      {500, nil, false, false},
-		"bad gateway":         {502, nil, true, false},
-		"service unavailable": {503, nil, true, false},
-		"gateway timeout":     {504, nil, true, false},
+		"not connected":         {0, &NotSentError{Attempted: true, Err: dial}, true, true, true},
+		"not connected in time": {0, &NotSentError{Attempted: true, Err: timeoutError(time.Second)}, false, true, true},
+		"connection lost":       {0, reset, true, true, false},
+		"cut off":               {0, io.ErrUnexpectedEOF, true, true, false},
+		"no answer in time":     {0, timeoutError(time.Second), false, true, false},
+		"too large":             {0, fmt.Errorf("reading: %w", ErrTooLarge), false, false, false},
+		"not sent":              {0, &NotSentError{Err: dial}, false, false, false},
+		"success":               {200, nil, false, false, false},
+		"refused":               {400, nil, false, false, false},
+		"not found":             {404, nil, false, false, false},
+		"too many requests":     {429, nil, false, true, true},
+		"internal error":        {500, nil, false, false, false},
+		"bad gateway":           {502, nil, true, true, false},
+		"service unavailable":   {503, nil, true, true, false},
+		"gateway timeout":       {504, nil, true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var response *http.Response
@@ -44,7 +46,7 @@ func TestMayRetry(t *testing.T) {
 				response = &http.Response{StatusCode: row.status}
 			}
 			for method, want := range map[string]bool{
-				http.MethodGet: row.safe, http.MethodDelete: row.safe, http.MethodPatch: row.safe,
+				http.MethodGet: row.read, http.MethodDelete: row.change, http.MethodPatch: row.change,
 				http.MethodPost: row.post,
 			} {
 				if got := mayRetry(method, response, row.err); got != want {
@@ -74,11 +76,13 @@ func TestWhatIsSentAgain(t *testing.T) {
 		attempts        int
 		ok              bool
 	}{
-		"a LIST, too many requests":   {"LIST", "ListServers", tooMany, 2, true},
+		"a LIST, too many requests":   {"LIST", "ListServers", tooMany, 1, false},
+		"a GET, too many requests":    {"GET", "GetServer", tooMany, 1, false},
 		"a LIST, bad gateway":         {"LIST", "ListServers", gateway, 3, true},
 		"a LIST, reset":               {"LIST", "ListServers", iaasmock.Fault{Count: 2, DropBefore: true}, 3, true},
 		"a LIST, answer lost":         {"LIST", "ListServers", iaasmock.Fault{Count: 1, DropAfter: true}, 2, true},
 		"a LIST, half an answer":      {"LIST", "ListServers", iaasmock.Fault{Count: 1, HalfAnswer: true}, 2, true},
+		"a LIST, no answer":           {"LIST", "ListServers", iaasmock.Fault{Count: 1, NeverAnswers: true}, 1, false},
 		"a POST, too many requests":   {"POST", "CreateServer", tooMany, 2, true},
 		"a POST, bad gateway":         {"POST", "CreateServer", gateway, 1, false},
 		"a POST, service unavailable": {"POST", "CreateServer", iaasmock.Fault{Count: 1, Status: 503}, 1, false},

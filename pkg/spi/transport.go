@@ -18,24 +18,52 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// attemptTimeout is the deadline of one HTTP attempt, to the end of its body.
-const attemptTimeout = 30 * time.Second
+// Deadlines of one HTTP attempt, to the end of its body. The driver polls: the next read comes anyway,
+// while a write that is given up leaves its outcome unknown.
+const (
+	readAttemptTimeout  = 20 * time.Second
+	writeAttemptTimeout = 30 * time.Second
+)
 
-// deadlined ends an attempt after attemptTimeout, and marks one of which nothing was written as not
+func attemptTimeout(method string) time.Duration {
+	if method == http.MethodGet {
+		return readAttemptTimeout
+	}
+	return writeAttemptTimeout
+}
+
+// timeoutError is the error of an attempt that took longer than its attemptTimeout. It is not
+// context.DeadlineExceeded: that is the caller's own deadline.
+type timeoutError time.Duration
+
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("no complete answer within %s", time.Duration(e))
+}
+
+// Timeout reports true, as net.Error has it for a connection that cannot be made in time.
+func (timeoutError) Timeout() bool { return true }
+
+// isTimeout reports whether an attempt failed because it took too long.
+func isTimeout(err error) bool {
+	var found interface{ Timeout() bool }
+	return errors.As(err, &found) && found.Timeout()
+}
+
+// deadlined ends an attempt after its attemptTimeout, and marks one of which nothing was written as not
 // sent.
 type deadlined struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. Its error is not context.DeadlineExceeded: that
-// is the caller's own deadline. The answer it returns is in memory (see bodyReader): nobody
+// RoundTrip implements http.RoundTripper. The answer it returns is in memory (see bodyReader): nobody
 // reads on when the deadline's context is given up.
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(request.Context(), attemptTimeout)
+	timeout := attemptTimeout(request.Method)
+	ctx, cancel := context.WithTimeout(request.Context(), timeout)
 	defer cancel()
 	var written atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }})
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
 	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
-		err = fmt.Errorf("no complete answer within %s", attemptTimeout)
+		err = timeoutError(timeout)
 	}
 	if err != nil && !written.Load() {
 		err = &NotSentError{Attempted: true, Err: err}
@@ -53,6 +81,8 @@ const (
 	maxHeader = 64 << 10
 	// connections is how many are kept open to a host, for calls at a time.
 	connections = 500
+	// idleConnTimeout is how long an idle connection is kept: STACKIT's edge resets older ones.
+	idleConnTimeout = 30 * time.Second
 )
 
 // NewTransport returns a connection pool, as the sessions of a PluginSPIImpl have it unless
@@ -64,7 +94,7 @@ func NewTransport() *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{
 		MaxIdleConns:           connections,
 		MaxIdleConnsPerHost:    connections,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeader,
 	})
 }

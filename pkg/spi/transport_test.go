@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"os/exec"
@@ -18,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -54,6 +57,49 @@ func TestConnectionsAreReusedByManyAtATime(t *testing.T) {
 	// A connection may be on its way back to the pool when the next round begins.
 	if got := opened.Load(); got > callers+callers/10 {
 		t.Errorf("%d connections for 3 rounds of %d callers", got, callers)
+	}
+}
+
+// STACKIT's edge resets connections that are idle for longer.
+func TestAnIdleConnectionIsKeptFor30s(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		transport := NewTransport()
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			opened++
+			client, server := net.Pipe()
+			go answerAll(server)
+			return client, nil
+		}
+		for i, call := range []struct {
+			idle   time.Duration
+			opened int
+		}{{0, 1}, {30*time.Second - time.Millisecond, 1}, {31 * time.Second, 2}} {
+			<-time.After(call.idle)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://iaas.invalid", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (&bodyReader{next: transport, limit: maxAnswer}).RoundTrip(request); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if opened != call.opened {
+				t.Errorf("%d connections for call %d, want %d", opened, i, call.opened)
+			}
+		}
+		transport.CloseIdleConnections()
+	})
+}
+
+// answerAll is a server at the other end of a connection.
+func answerAll(conn net.Conn) {
+	requests := bufio.NewReader(conn)
+	for {
+		if _, err := http.ReadRequest(requests); err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
 	}
 }
 
@@ -209,14 +255,23 @@ func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
 			attempts := 0
 			session := sessionWith(t, roundTripper(func(request *http.Request) (*http.Response, error) {
 				attempts++
+				httptrace.ContextClientTrace(request.Context()).WroteHeaders()
 				return answer(request)
 			}), 0.5)
-			asked := time.Now()
-			err := list(t.Context(), session)
-			took := time.Since(asked).Truncate(attemptTimeout)
-			if err == nil || errors.Is(err, context.DeadlineExceeded) ||
-				attempts != maxAttempts || took != maxAttempts*attemptTimeout {
-				t.Errorf("%d attempts in %s end with %v, want %d of %s each", attempts, took, err, maxAttempts, attemptTimeout)
+			var asked time.Time
+			for _, call := range []struct {
+				name     string
+				attempts int
+				each     time.Duration
+			}{{"LIST", 1, 20 * time.Second}, {"GET", 1, 20 * time.Second}, {"POST", 1, 30 * time.Second}, {"DELETE", 4, 30 * time.Second}} {
+				attempts, asked = 0, time.Now()
+				err := apiCalls[call.name](t.Context(), session.API)
+				want := time.Duration(call.attempts) * call.each
+				took := time.Since(asked)
+				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "within "+call.each.String()) ||
+					attempts != call.attempts || took < want || took > want+10*time.Second {
+					t.Errorf("%s: %d attempts in %s end with %v, want %d of %s each", call.name, attempts, took, err, call.attempts, call.each)
+				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

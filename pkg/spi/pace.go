@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -22,10 +21,6 @@ const (
 	// limitTTL is how long a kind without an attempt keeps its in-flight limit: what the API could take
 	// an hour ago says nothing about now.
 	limitTTL = time.Minute
-	// inFlightTTL is how long an attempt counts as in flight, or half of the kind's pause where that
-	// is longer: hanging requests stop counting after it. (With 5 s alone, an API that hangs got 6
-	// writes a minute of a kind, and not 2.)
-	inFlightTTL = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.
 	firstPause = time.Second
@@ -76,20 +71,13 @@ type kind struct {
 	// refusal is the error of a request that is not sent. It has the status of the last answer
 	// that narrowed or paused the kind.
 	refusal *NotSentError
-	// inFlight has the attempts that count, the oldest first.
-	inFlight []*attempt
+	// inFlight counts the writes under way. Each ends after writeAttemptTimeout at the latest.
+	inFlight int
 	// changed is closed when those who wait must check again.
 	changed chan struct{}
 }
 
 func (k *kind) isRead() bool { return k.method == http.MethodGet }
-
-// attempt is one that is sent.
-type attempt struct {
-	began time.Time
-	// limit is the kind's when it was sent.
-	limit int
-}
 
 // attempts is what the attempts of one request share.
 type attempts struct {
@@ -107,15 +95,15 @@ func withAttempts(ctx context.Context) context.Context {
 // RoundTrip implements http.RoundTripper.
 func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
 	k := p.kindOf(request)
-	a, err := p.wait(request.Context(), k)
+	limit, err := p.wait(request.Context(), k)
 	if err != nil {
 		return nil, notSent(err)
 	}
-	defer p.leave(k, a)
+	defer p.leave(k)
 	response, err := p.next.RoundTrip(request)
 	// A caller that left says nothing about the API.
 	if err == nil || !isHeldBack(err) && request.Context().Err() == nil {
-		p.note(k, a, response, err)
+		p.note(k, limit, response, err)
 	}
 	return response, err
 }
@@ -130,8 +118,8 @@ func (p *paced) kindOf(request *http.Request) *kind {
 	return p.kinds[name]
 }
 
-// wait returns an attempt once it may be sent. Its error says why it must not be.
-func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
+// wait returns once an attempt may be sent, with the kind's limit then. Its error says why it must not be.
+func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 	shared, ok := ctx.Value(attemptsKey{}).(*attempts)
 	if !ok {
 		shared = &attempts{}
@@ -140,14 +128,14 @@ func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
 	shared.begun++
 	for {
 		left := maxPaceWait - shared.waited
-		a, until, err := p.admit(ctx, k, left)
+		limit, until, err := p.admit(ctx, k, left)
 		switch {
 		case err != nil:
-			return nil, err
-		case a != nil && k.isRead() && held:
-			return a, p.reads.Wait(ctx)
-		case a != nil:
-			return a, nil
+			return 0, err
+		case limit > 0 && k.isRead() && held:
+			return limit, p.reads.Wait(ctx)
+		case limit > 0:
+			return limit, nil
 		}
 		held = true
 		start := p.clock.Now()
@@ -156,7 +144,7 @@ func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
 		callWaits.WithLabelValues(string(until.reason)).Add(elapsed.Seconds())
 		shared.waited += elapsed
 		if err != nil {
-			return nil, fmt.Errorf("waiting for other requests: %w", err)
+			return 0, fmt.Errorf("waiting for other requests: %w", err)
 		}
 	}
 }
@@ -168,13 +156,12 @@ type delay struct {
 	changed  <-chan struct{}
 }
 
-// admit returns an attempt that may be sent now, or what it must wait for. left is how long
-// its request may still wait; it does not wait at all for a pause that takes longer.
-func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attempt, delay, error) {
+// admit returns the kind's limit if an attempt may be sent now, or 0 and what it must wait for. left is how
+// long its request may still wait; it does not wait at all for a pause that takes longer.
+func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit int, until delay, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	k.inFlight = slices.DeleteFunc(k.inFlight, func(a *attempt) bool { return now.Sub(a.began) >= k.inFlightTTL() })
 	paused := k.pausedUntil.Sub(now)
 	if paused <= 0 && now.Sub(k.lastSent) >= limitTTL {
 		k.limit, k.pause, k.refusal = 1, 0, errTooMany
@@ -185,42 +172,41 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, delay{}, ctx.Err()
+		return 0, delay{}, ctx.Err()
 	case left <= 0, tooLong:
-		return nil, delay{}, k.refusal
+		return 0, delay{}, k.refusal
 	case paused > 0:
-		return nil, delay{paused, k.reason, k.changed}, nil
-	case !k.isRead() && len(k.inFlight) >= k.limit:
-		return nil, delay{k.inFlight[0].began.Add(k.inFlightTTL()).Sub(now), waitForPace, k.changed}, nil
+		return 0, delay{paused, k.reason, k.changed}, nil
+	case !k.isRead() && k.inFlight >= k.limit:
+		return 0, delay{left, waitForPace, k.changed}, nil
 	}
-	a := &attempt{now, k.limit}
 	k.lastSent = now
 	if !k.isRead() {
-		k.inFlight = append(k.inFlight, a)
+		k.inFlight++
 	}
-	return a, delay{}, nil
+	return k.limit, delay{}, nil
 }
 
-func (k *kind) inFlightTTL() time.Duration { return max(inFlightTTL, k.pause/2) }
-
 // leave ends an attempt, and lets those who wait check again.
-func (p *paced) leave(k *kind, a *attempt) {
+func (p *paced) leave(k *kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k.inFlight = slices.DeleteFunc(k.inFlight, func(other *attempt) bool { return other == a })
+	if !k.isRead() {
+		k.inFlight--
+	}
 	close(k.changed)
 	k.changed = make(chan struct{})
 }
 
-// note draws the conclusions from an answer, or from none.
-func (p *paced) note(k *kind, a *attempt, response *http.Response, err error) {
+// note draws the conclusions from an answer, or from none. limit is the kind's when the attempt was sent.
+func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
 	switch {
 	case !k.isRead() && isFailure(k.method, response, err):
 		k.limit, k.refusal = max(k.limit/2, 1), refusalAfter(response, err)
-		if a.limit == 1 {
+		if limit == 1 {
 			k.pause = min(max(2*k.pause, firstPause), maxPause)
 			k.holdUntil(now.Add(p.times(k.pause, 0.5)), waitForPace)
 		}

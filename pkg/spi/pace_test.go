@@ -40,14 +40,15 @@ type sentRequest struct {
 	answer chan int
 }
 
-// noAnswer, gone, notSentBelow and neverWritten are answers that are none; retryIn20s is a 503 with that
-// Retry-After. page + a status is a gateway's page with it.
+// noAnswer, gone, notSentBelow and neverWritten are answers that are none; retryIn20s and retryIn2s are 503s with
+// that Retry-After. page + a status is a gateway's page with it.
 const (
 	noAnswer = iota
 	gone
 	notSentBelow
 	neverWritten
 	retryIn20s
+	retryIn2s
 	page = 1000
 )
 
@@ -76,8 +77,9 @@ func (a *pacedAPI) serve(request *http.Request) (*http.Response, error) {
 		return nil, notSent(errors.New("too late"))
 	case neverWritten:
 		return nil, &NotSentError{Attempted: true, Err: errors.New("connection refused")}
-	case retryIn20s:
-		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"20"}}, Body: http.NoBody}, nil
+	case retryIn20s, retryIn2s:
+		after := map[int]string{retryIn20s: "20", retryIn2s: "2"}[status]
+		return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {after}}, Body: http.NoBody}, nil
 	default:
 		body := `{"code":1,"msg":"as the API says it"}`
 		if status >= page {
@@ -188,45 +190,42 @@ func TestTheLimitFollowsTheAnswers(t *testing.T) {
 	}
 }
 
-// A hanging request blocks others for 5 s, and its answer still counts.
-func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
+// It ends after writeAttemptTimeout at the latest.
+func TestAWriteThatHangsHoldsItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
-		for range 4 {
+		for range 3 {
 			api.post(t.Context())
 		}
-		<-time.After(12 * time.Second)
-		hanging := api.since(0)
-		for i, sent := range hanging {
-			if want := time.Duration(i) * inFlightTTL; sent.at != want {
-				t.Errorf("attempt %d is sent after %s, want %s", i, sent.at, want)
-			}
+		<-time.After(writeAttemptTimeout)
+		if sent := api.since(0); len(sent) != 1 {
+			t.Fatalf("%d are sent beside one that hangs, want 1 in all", len(sent))
 		}
-		hanging[0].answer <- http.StatusCreated // the limit is 2 now
-		api.post(t.Context())
-		if sent := api.since(0); len(sent) != 4 {
-			t.Errorf("%d are sent after one of three was answered, want 4", len(sent))
+		api.since(0)[0].answer <- noAnswer
+		<-time.After(firstPause)
+		if sent := api.since(0); len(sent) != 2 || sent[1].at != writeAttemptTimeout+firstPause {
+			t.Errorf("%d are sent, want the second one a pause after the first one's end", len(sent))
 		}
 		api.finish()
 	})
 }
 
-// A request that hung may fail after another one was told to come back later.
+// Answers to requests that were in flight together may ask for different pauses.
 func TestAPauseEndsNoLongerOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
+		api.answerNext(0, http.StatusCreated)
 		api.post(t.Context())
-		<-time.After(inFlightTTL)
 		api.post(t.Context())
-		both := api.since(0)
+		both := api.since(1)
+		asked := time.Since(api.began)
 		both[1].answer <- retryIn20s
 		synctest.Wait()
-		both[0].answer <- http.StatusServiceUnavailable
-		asked := time.Since(api.began)
+		both[0].answer <- retryIn2s
 		api.post(t.Context())
 		<-time.After(maxPaceWait)
-		if sent := api.since(2); len(sent) != 1 || sent[0].at != asked+30*time.Second {
-			t.Errorf("it is sent %s after a Retry-After, want 30 s", sent[0].at-asked)
+		if sent := api.since(3); len(sent) != 1 || sent[0].at != asked+30*time.Second {
+			t.Errorf("%d are sent in a minute, want one 30 s after the longer Retry-After", len(sent))
 		}
 		api.finish()
 	})
@@ -315,17 +314,25 @@ func TestARequestInALongQueueIsNotSent(t *testing.T) {
 		api.answerNext(0, http.StatusServiceUnavailable)
 		<-time.After(firstPause)
 		var all []<-chan error
-		for range 20 { // each hangs for 5 s and more
+		for range 20 {
 			all = append(all, api.post(t.Context()))
 		}
-		<-time.After(maxPaceWait)
-		if sent := len(api.since(1)); sent != 12 {
-			t.Errorf("%d were sent in a minute, want one in 5 s", sent)
+		for answered := range 2 { // each takes 20 s, and begins a pause: of 2 s, then of 4 s
+			<-time.After(20 * time.Second)
+			api.since(1)[answered].answer <- http.StatusServiceUnavailable
+			<-time.After(2 * firstPause << answered)
+		}
+		<-time.After(maxPaceWait - 46*time.Second)
+		if sent := len(api.since(1)); sent != 3 {
+			t.Errorf("%d were sent in a minute, want 3", sent)
 		}
 		refused := 0
 		for _, done := range all {
 			select {
 			case err := <-done:
+				if err == nil {
+					continue // it has an answer
+				}
 				refused++
 				var held *NotSentError
 				if !errors.As(err, &held) || held.StatusCode != 503 || !strings.Contains(err.Error(), "status 503") {
@@ -334,8 +341,8 @@ func TestARequestInALongQueueIsNotSent(t *testing.T) {
 			default:
 			}
 		}
-		if refused != 8 {
-			t.Errorf("%d of 20 were not sent, want 8", refused)
+		if refused != 17 {
+			t.Errorf("%d of 20 were not sent, want 17", refused)
 		}
 		api.finish()
 	})

@@ -14,9 +14,9 @@ import (
 
 // consoleLog returns a log of testdata/console. Each is named after what went wrong, and written from
 // the sources that console.go names, with what cloud-init and scripts print of secrets in between.
-func consoleLog(t testing.TB, failure joinFailure) string {
+func consoleLog(t testing.TB, cause string) string {
 	t.Helper()
-	log, err := os.ReadFile(filepath.Join("testdata", "console", string(failure)+".log"))
+	log, err := os.ReadFile(filepath.Join("testdata", "console", cause+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,42 +24,38 @@ func consoleLog(t testing.TB, failure joinFailure) string {
 }
 
 func TestTheConsoleLogTellsWhatFailed(t *testing.T) {
-	const nodeInitFailed = "[FAILED] Failed to start gardener-node-init.service - " +
-		"Downloads the gardener-node-agent binary from the container registry and bootstraps it."
-	for failure, excerpts := range map[joinFailure][]string{
-		failKernelPanic: {"[    1.713402] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"},
-		failDiskFull: {": No space left on device", ": no space left on device",
+	const nodeInitFailed = "[FAILED] Failed to start gardener-node-init.service"
+	for cause, excerpts := range map[string][]string{
+		"kernel-panic": {"[    1.713402] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"},
+		"disk-full": {": No space left on device", ": no space left on device",
 			nodeInitFailed},
-		failEmergency: {"You are in emergency mode.", "[  OK  ] Reached target emergency.target - Emergency Mode.",
-			"Cannot open access to console, the root account is locked.",
+		"emergency-mode": {"[  OK  ] Reached target emergency.target - Emergency Mode", "You are in emergency mode",
+			"Cannot open access to console, the root account is locked",
 			`[ TIME ] Timed out waiting for device dev-disk-by\x2dlabel-data.device - /dev/disk/by-label/data.`,
 			"[DEPEND] Dependency failed for var-lib-containerd.mount - /var/lib/containerd.",
 			"[DEPEND] Dependency failed for local-fs.target - Local File Systems."},
-		failNoAddress: {
-			"[FAILED] Failed to start systemd-networkd-wait-online.service - Wait for Network to be Configured.",
-			"No DHCPOFFERS received.", "No working leases in persistent database - sleeping.",
-			"[Errno 101] Network is unreachable", "No instance datasource found!"},
-		failCertificate: {"x509: certificate signed by unknown authority",
-			"SSL certificate problem: unable to get local issuer certificate"},
-		failDNS: {"lookup registry.example.com on 10.0.0.53:53: no such host", "Could not resolve host: api.a.b.example.com",
-			"Temporary failure resolving 'deb.debian.org'",
-			nodeInitFailed},
-		failRefused: {"dial tcp 10.0.0.5:6443: connect: connection refused",
-			"Failed to connect to api.a.b.example.com port 443 after 3 ms: Connection refused",
+		"no-address": {
+			"[FAILED] Failed to start systemd-networkd-wait-online.service - Wait for Network to be Configured",
+			"No DHCPOFFERS received", "No working leases in persistent database",
+			"[Errno 101] Network is unreachable", "No instance datasource found"},
+		"certificate": {"SSL certificate problem: unable to get local issuer certificate",
+			"x509: certificate signed by unknown authority"},
+		"dns": {"Could not resolve host: api.a.b.example.com", "lookup registry.example.com on 10.0.0.53:53: no such host",
+			"Temporary failure resolving 'deb.debian.org'", nodeInitFailed},
+		"refused": {"Failed to connect to api.a.b.example.com port 443 after 3 ms: Connection refused",
+			"dial tcp 10.0.0.5:6443: connect: connection refused",
 			"Failed to run module scripts-user"},
-		failCloudInit: {"Failed loading yaml blob. Invalid format at line 3 column 1",
+		"cloud-init": {"Failed loading yaml blob. Invalid format at line 3 column 1",
 			"Failed loading yaml blob. Invalid format at line 9 column 11"},
-		failNodeAgent: {
-			nodeInitFailed,
-			"failed formatting kubelet data volume: failed executing formatter bash script: exit status 1"},
-		failUnit: {"[FAILED] Failed to start containerd.service - containerd container runtime.",
+		"node-agent": {"failed formatting kubelet data volume", nodeInitFailed},
+		causeUnitFailed: {"[FAILED] Failed to start containerd.service - containerd container runtime.",
 			"[FAILED] Failed to start Load Kernel Modules."},
-		failNoCloudInit: nil,
-		failUnknown:     nil,
+		causeNoCloudInit: nil,
+		causeUnknown:     nil,
 	} {
-		t.Run(string(failure), func(t *testing.T) {
-			got, lines := explain(consoleLog(t, failure), "")
-			if got != failure || !slices.Equal(lines, excerpts) {
+		t.Run(cause, func(t *testing.T) {
+			got, lines := Explain(consoleLog(t, cause), "")
+			if got != cause || !slices.Equal(lines, excerpts) {
 				t.Errorf("%s:\n%s\nwant\n%s", got, strings.Join(lines, "\n"), strings.Join(excerpts, "\n"))
 			}
 		})
@@ -84,10 +80,10 @@ func TestNoSecretLeavesTheConsole(t *testing.T) {
 		strings.Repeat("x", 1<<16) + secret,
 	}
 	for _, entry := range consolePatterns { // and every other pattern's line of the logs
-		hostile = append(hostile, strings.Split(consoleLog(t, entry.failure), "\n")...)
+		hostile = append(hostile, strings.Split(consoleLog(t, entry.cause), "\n")...)
 	}
 	for _, line := range hostile {
-		_, excerpts := explain(line+"\n", userData)
+		_, excerpts := Explain(line+"\n", userData)
 		for _, excerpt := range excerpts {
 			for _, hidden := range []string{secret, "07401b.f395", "eyJhbGci", "scripts-user (scripts"} {
 				if strings.Contains(excerpt, hidden) {
@@ -101,23 +97,31 @@ func TestNoSecretLeavesTheConsole(t *testing.T) {
 	}
 }
 
+func TestNoExcerptRepeatsUserData(t *testing.T) {
+	const userData = "join.service joins the cluster by itself"
+	_, excerpts := Explain("[FAILED] Failed to start "+userData+".\n", userData)
+	if len(excerpts) != 1 || strings.Contains(excerpts[0], "joins the cluster") {
+		t.Errorf("%q is logged of a unit whose name is user data", excerpts)
+	}
+}
+
 func TestTheConsoleLogIsBounded(t *testing.T) {
 	var log strings.Builder
 	for i := range 30 {
 		unit := strings.Repeat("u", i+1) + ".service - " + strings.Repeat("long ", 100)
 		log.WriteString("[FAILED] Failed to start " + unit + "\n")
 	}
-	failure, excerpts := explain(log.String(), "")
-	if failure != failUnit || len(excerpts) != 10 || len(excerpts[0]) > 200 {
-		t.Errorf("%s, and %d lines are logged", failure, len(excerpts))
+	cause, excerpts := Explain(log.String(), "")
+	if cause != causeUnitFailed || len(excerpts) != 10 || len(excerpts[0]) > 200 {
+		t.Errorf("%s, and %d lines are logged", cause, len(excerpts))
 	}
 	// A panic before the end that is looked at does not count, and one in it does.
 	panicked := "[    1.7] Kernel panic - not syncing: VFS\n"
-	if failure, _ := explain(panicked+strings.Repeat("x", maxConsole), ""); failure != failUnknown {
-		t.Errorf("%s was found beyond %d bytes", failure, maxConsole)
+	if cause, _ := Explain(panicked+strings.Repeat("x", maxConsole), ""); cause != causeUnknown {
+		t.Errorf("%s was found beyond %d bytes", cause, maxConsole)
 	}
-	if failure, _ := explain(strings.Repeat("x", 3*maxConsole)+"\n"+panicked, ""); failure != failKernelPanic {
-		t.Errorf("%s at the end", failure)
+	if cause, _ := Explain(strings.Repeat("x", 3*maxConsole)+"\n"+panicked, ""); cause != "kernel-panic" {
+		t.Errorf("%s at the end", cause)
 	}
 }
 
@@ -132,7 +136,7 @@ func TestAHostileConsoleLogTakesMilliseconds(t *testing.T) {
 		"colors":         "\x1b[0;1;31m",
 	} {
 		began := time.Now()
-		explain(strings.Repeat(line, maxConsole/len(line)), userData)
+		Explain(strings.Repeat(line, maxConsole/len(line)), userData)
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s: %s", name, took)
 		}
@@ -141,19 +145,19 @@ func TestAHostileConsoleLogTakesMilliseconds(t *testing.T) {
 
 // TestALogThatIsCutOffDoesNotBlameTheImage: what cloud-init wrote may have been before.
 func TestALogThatIsCutOffDoesNotBlameTheImage(t *testing.T) {
-	log := consoleLog(t, failNoCloudInit)
+	log := consoleLog(t, causeNoCloudInit)
 	for name, row := range map[string]struct {
 		log  string
-		want joinFailure
+		want string
 	}{
-		"cut off":          {strings.Repeat("[    2.0] audit\n", consoleLines) + log, failUnknown},
-		"before the login": {strings.TrimSuffix(log, "login: "), failUnknown},
-		"with Ignition":    {"[  OK  ] Finished ignition-files.service - Ignition (files).\n" + log, failUnknown},
+		"cut off":          {strings.Repeat("[    2.0] audit\n", consoleLines) + log, causeUnknown},
+		"before the login": {strings.TrimSuffix(log, "login: "), causeUnknown},
+		"with Ignition":    {"[  OK  ] Finished ignition-files.service - Ignition (files).\n" + log, causeUnknown},
 		"with a failed unit": {"[FAILED] Failed to start ssh.service - OpenBSD Secure Shell server.\n" + log,
-			failNoCloudInit},
+			causeNoCloudInit},
 	} {
-		if failure, _ := explain(row.log, ""); failure != row.want {
-			t.Errorf("%s: %s, want %s", name, failure, row.want)
+		if cause, _ := Explain(row.log, ""); cause != row.want {
+			t.Errorf("%s: %s, want %s", name, cause, row.want)
 		}
 	}
 }

@@ -129,10 +129,10 @@ func (m *meters) beginWithZero() {
 		m.duplicates.WithLabelValues(deletion)
 	}
 	for _, pattern := range consolePatterns {
-		m.neverJoined.WithLabelValues(string(pattern.failure))
+		m.neverJoined.WithLabelValues(pattern.cause)
 	}
-	for _, failure := range []joinFailure{failNoCloudInit, failUnknown, failNotRunning, failNotRead} {
-		m.neverJoined.WithLabelValues(string(failure))
+	for _, cause := range []string{causeNoCloudInit, causeUnknown, causeNotRunning, causeNotRead} {
+		m.neverJoined.WithLabelValues(cause)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// joinTimeout is after which the manager gives these Machines up; their Nodes never come.
+// joinTimeout is after which the manager gives the first of these Machines up; their Nodes never come.
 const joinTimeout = 20 * time.Second
 
 var _ = Describe("A server that never joins", long, func() {
@@ -27,11 +27,12 @@ var _ = Describe("A server that never joins", long, func() {
 		c.createSecret(ctx, nil)
 		s := startScrapes(c.env.SidecarMetricsURL, 2*longEnough)
 		causes := []string{"dns", "disk-full"}
-		for _, cause := range causes { // one log of a class is read at a time
+		for i, cause := range causes {
 			c.createClass(ctx, cause, specWith(nil))
 			deployment := c.newDeployment(cause, cause, 1)
 			deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
-				MachineCreationTimeout: &metav1.Duration{Duration: joinTimeout}}
+				// One log is read at a time.
+				MachineCreationTimeout: &metav1.Duration{Duration: joinTimeout + time.Duration(i)*10*time.Second}}
 			Expect(c.Create(ctx, deployment)).To(Succeed())
 		}
 		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(len(causes)))

@@ -524,6 +524,13 @@ var mutants = []mutant{
 	{"no token is logged of a console log", []edit{{console, "tokens.ReplaceAllString(redacted(excerpt, userData), \"(token)\")", "redacted(excerpt, userData)"}}},
 	{"ten lines of a console log are logged", []edit{{console, "maxExcerpts = 10", "maxExcerpts = 11"}}},
 	{"a log that is cut off does not blame the image", []edit{{console, "hasNoCloudInit := isWhole && ", "hasNoCloudInit := (isWhole || log != \"\") && "}}},
+	// Servers of unknown classes.
+	{"a class that a call has named is known", []edit{{metricsGo, "meter.called = m.clock.Now()", "meter.called = meter.called"}}},
+	{"a class that no call has named for an hour is unknown", []edit{{metricsGo, "m.clock.Since(meter.called) > classLifetime", "meter.called.IsZero()"}}},
+	{"in its first hour a process knows too few classes", []edit{{metricsGo, "m.runsSince.IsZero() || m.clock.Since(m.runsSince) <= classLifetime", "m.runsSince.IsZero()"}}},
+	{"an orphan run that ends early names too few classes", []edit{{"pkg/provider/instrument.go", "\t\t\tp.meters.orphanRunEnded()\n", ""}}},
+	{"a list of one class says nothing of others", []edit{{metricsGo, "\tif ofClass {\n\t\treturn\n\t}\n", ""}}},
+	{"servers of unknown classes of an old list do not count", []edit{{metricsGo, "return m.clock.Since(servers.listed) > classLifetime", "return false"}}},
 	{"the first planned maintenance counts", []edit{{metricsGo, "s.next.IsZero() || start.Before(s.next)", "s.next.IsZero() || start.After(s.next)"}}},
 	{"the maintenance that is planned is the next", []edit{{metricsGo, "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n", "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n\t\ts.noteStart(server.Maintenance.StartsAt)\n"}}},
 

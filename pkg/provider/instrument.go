@@ -90,7 +90,7 @@ func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
-	op := operation{"ListMachines", callTimeout, nil, request.MachineClass}
+	op := operation{listMachines, callTimeout, nil, request.MachineClass}
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
@@ -154,6 +154,9 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	ctx, cancel := context.WithTimeout(ctx, op.timeout)
 	defer cancel()
 	start := p.clock.Now()
+	if op.class != nil {
+		p.meters.called(op.class.Name)
+	}
 	response, err := func() (response *Response, err error) {
 		defer recovered(&err)
 		return run(ctx, request)
@@ -169,11 +172,17 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 			attributes = append(attributes, "requestID", api.RequestID)
 		}
 		err = status.Error(code, text) // the form that the manager decodes
+		if op.name == listMachines {
+			p.meters.orphanRunEnded()
+		}
 	}
 	op.measure(code, elapsed)
 	op.log(code, elapsed, calls.Load(), attributes)
 	return response, err
 }
+
+// listMachines names the method by which the manager's orphan run names the classes.
+const listMachines = "ListMachines"
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {
 	switch code {

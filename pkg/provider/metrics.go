@@ -32,12 +32,18 @@ type meters struct {
 	creation       *prometheus.HistogramVec
 	deletion       *prometheus.HistogramVec
 	servers        *prometheus.Desc
+	unknown        *prometheus.Desc
 	maintained     *prometheus.Desc
 	maintenance    *prometheus.Desc
 	keyExpiry      *prometheus.Desc
 
 	mu      sync.Mutex
 	classes map[string]*classMeter
+	// runsSince is since when no orphan run has ended early: the first driver call, or the last ListMachines
+	// that failed; zero before the first call.
+	runsSince time.Time
+	// unknowns are the servers of unknown classes that the last list of each cluster showed.
+	unknowns map[scopeKey]unknownServers
 	// posted and deleted are when a server's POST and first DELETE were accepted, until
 	// it is ready or gone.
 	posted, deleted map[string]time.Time
@@ -45,8 +51,8 @@ type meters struct {
 
 // classMeter is what is known of a class.
 type classMeter struct {
-	// named is when a driver call or a list last named the class.
-	named time.Time
+	// named is when a driver call or a list last named the class, called when a driver call did; zero if none has.
+	named, called time.Time
 	// servers are those that the last list of each scope showed.
 	servers map[scopeKey]*serverCounts
 	// keyExpiry is that of the key that the last driver call used.
@@ -65,6 +71,12 @@ type serverCounts struct {
 	next    time.Time
 }
 
+// unknownServers counts the servers of a list whose classes no driver call has named for classLifetime.
+type unknownServers struct {
+	count  int
+	listed time.Time
+}
+
 // scopeKey names a set of servers that is listed as a whole.
 type scopeKey struct{ projectID, region, cluster string }
 
@@ -77,7 +89,8 @@ func newMeters(clock clock.PassiveClock) *meters {
 			prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
 	}
 	m := &meters{
-		clock: clock, classes: map[string]*classMeter{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
+		clock: clock, classes: map[string]*classMeter{}, unknowns: map[scopeKey]unknownServers{},
+		posted: map[string]time.Time{}, deleted: map[string]time.Time{},
 		duplicates: counter("stackit_duplicate_servers_total",
 			"Second servers of a Machine that were found, by what became of the request to delete them: "+
 				"accepted, failed.", "deletion"),
@@ -107,6 +120,10 @@ func newMeters(clock clock.PassiveClock) *meters {
 			"Servers of the last list by class, machine type and state; it costs no call. "+
 				"More than 32 combinations per class are reported as other.",
 			[]string{"machine_class", "machine_type", "state"}, nil),
+		unknown: prometheus.NewDesc("stackit_servers_of_unknown_classes",
+			"Servers of the cluster with the driver's labels whose MachineClass no call of the manager has named for "+
+				"an hour, in the last list of the whole cluster; 0 if there was none for an hour. No call is made "+
+				"for it. The manager does not collect such servers.", nil, nil),
 		maintained: prometheus.NewDesc("stackit_servers_with_maintenance",
 			"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
 				"status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.",
@@ -149,6 +166,7 @@ func (m *meters) Describe(descs chan<- *prometheus.Desc) {
 		part.Describe(descs)
 	}
 	descs <- m.servers
+	descs <- m.unknown
 	descs <- m.maintained
 	descs <- m.maintenance
 	descs <- m.keyExpiry
@@ -161,6 +179,11 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 	for class, meter := range m.classes {
 		m.collectClass(metrics, class, meter)
 	}
+	unknown := 0
+	for _, servers := range m.unknowns {
+		unknown += servers.count
+	}
+	metrics <- prometheus.MustNewConstMetric(m.unknown, prometheus.GaugeValue, float64(unknown))
 	m.mu.Unlock()
 	for _, part := range m.parts() {
 		part.Collect(metrics)
@@ -210,6 +233,15 @@ func (s *serverCounts) add(other *serverCounts) {
 	s.noteStart(other.next)
 }
 
+// total returns how many servers were counted.
+func (s *serverCounts) total() int {
+	total := 0
+	for _, count := range s.kinds {
+		total += count
+	}
+	return total
+}
+
 // count counts one server.
 func (s *serverCounts) count(server *Server) {
 	kind := serverKind{server.MachineType, server.Status}
@@ -238,8 +270,8 @@ func (s *serverCounts) noteStart(start time.Time) {
 	}
 }
 
-// sweep drops the series of classes that nobody named for classLifetime, and the beginnings
-// of what has not ended for a day; m.mu is held.
+// sweep drops the series of classes that nobody named for classLifetime, older lists, and the
+// beginnings of what has not ended for a day; m.mu is held.
 func (m *meters) sweep() {
 	maps.DeleteFunc(m.classes, func(class string, meter *classMeter) bool {
 		old := m.clock.Since(meter.named) > classLifetime
@@ -249,12 +281,34 @@ func (m *meters) sweep() {
 		}
 		return old
 	})
+	maps.DeleteFunc(m.unknowns, func(_ scopeKey, servers unknownServers) bool {
+		return m.clock.Since(servers.listed) > classLifetime
+	})
 	for _, begun := range []map[string]time.Time{m.posted, m.deleted} {
 		maps.DeleteFunc(begun, func(_ string, at time.Time) bool { return m.clock.Since(at) > 24*time.Hour })
 	}
 }
 
-// nameClass notes that a driver call is about the class, with a key that expires then.
+// called notes that a driver call is about the class, whatever becomes of it.
+func (m *meters) called(class string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	meter := m.class(class)
+	meter.called = m.clock.Now()
+	if m.runsSince.IsZero() {
+		m.runsSince = meter.called
+	}
+}
+
+// orphanRunEnded notes a ListMachines that failed: the manager lists no later class in this orphan run
+// (v0.62.1 machine_safety.go:224), so that one may exist which no call names.
+func (m *meters) orphanRunEnded() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runsSince = m.clock.Now()
+}
+
+// nameClass notes the expiry of the key that a driver call about the class uses.
 func (m *meters) nameClass(class string, keyExpiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -349,9 +403,21 @@ func (m *meters) listed(projectID, region string, selector map[string]string, se
 			delete(meter.servers, scope)
 		}
 	}
+	unknown := unknownServers{listed: m.clock.Now()}
 	for class, listed := range counts {
-		m.class(class).servers[scope] = listed
+		meter := m.class(class)
+		meter.servers[scope] = listed
+		if m.clock.Since(meter.called) > classLifetime {
+			unknown.count += listed.total()
+		}
 	}
+	if ofClass {
+		return
+	}
+	if m.runsSince.IsZero() || m.clock.Since(m.runsSince) <= classLifetime {
+		unknown.count = 0
+	}
+	m.unknowns[scope] = unknown
 }
 
 // countKinds counts the servers that match the selector by class.

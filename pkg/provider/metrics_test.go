@@ -215,6 +215,77 @@ func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
 	})
 }
 
+// TestServersOfUnknownClassesAreCounted lets the manager list the servers of its class every half an hour,
+// twice at a time: then one of the lists is of the whole cluster.
+func TestServersOfUnknownClassesAreCounted(t *testing.T) {
+	const metricUnknown = "stackit_servers_of_unknown_classes"
+	synctest.Test(t, func(t *testing.T) {
+		m := newRig(t)
+		runs := func(count int) {
+			t.Helper()
+			for range count {
+				<-time.After(30 * time.Minute)
+				second := start(m.listErr)
+				m.list()
+				if err := <-second; err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		expect := func(want float64, when string) {
+			t.Helper()
+			if got := m.series(metricUnknown); len(got) != 1 || got[""] != want {
+				t.Errorf("%s: %v, want %v", when, got, want)
+			}
+		}
+		m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: time.Second}) // or one call ends before the other begins
+		expect(0, "before the first call")
+		m.makeServer("m1", nil)
+		inClass := func(class string) func(map[string]any) {
+			return func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = class }
+		}
+		left := []string{m.makeServer("m2", inClass("class-b")), m.makeServer("m3", inClass("class-c"))}
+		m.makeServer("m4", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
+		runs(2)
+		expect(0, "half an hour after the first call")
+		runs(2)
+		expect(2, "more than an hour after it")
+		m.list() // of its class alone
+		expect(2, "after a list of one class")
+		calls := m.cloud.CallCounts()["ListServers"]
+		runs(1)
+		if made := m.cloud.CallCounts()["ListServers"] - calls; made > 2 {
+			t.Errorf("two ListMachines make %d lists, want 2 at most", made)
+		}
+
+		m.class.Name = "class-b"
+		m.list()
+		m.class.Name = "class-a"
+		runs(1)
+		expect(1, "after a call named one of two classes")
+		runs(3)
+		expect(2, "more than an hour after the call")
+
+		lift := m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+		if m.listErr() == nil {
+			t.Fatal("a list without permission succeeded")
+		}
+		lift()
+		runs(1)
+		expect(0, "half an hour after an orphan run that ended early")
+		runs(2)
+		expect(2, "more than an hour after that run")
+
+		if err := m.cloud.RemoveServer(left[0]); err != nil {
+			t.Fatal(err)
+		}
+		runs(1)
+		expect(1, "after one of the servers went")
+		<-time.After(61 * time.Minute)
+		expect(0, "an hour after the last list")
+	})
+}
+
 // An answer of the API does not choose how many series there are.
 func TestStatesOfServersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

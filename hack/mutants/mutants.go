@@ -416,7 +416,7 @@ var mutants = []mutant{
 	{"look-ups do not do without lists of the project that fail", []edit{{lists, "return hasLasted && isTooLarge(l.lists.err),", "return hasLasted,"}}},
 	{"lists of the project that are too large are not waited for", []edit{{lookup, "!tooLarge || !isOff {", "!tooLarge || isOff || !isOff {"}}},
 	{"a list that a gateway gives up is too large", []edit{{lists, "api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||", "api.StatusCode == http.StatusRequestEntityTooLarge ||"}}},
-	{"a list that hangs is too large", []edit{{lists, "\t\terrors.Is(err, context.DeadlineExceeded) || errors", "\t\terrors"}}},
+	{"a list that hangs is too large", []edit{{lists, "errors.As(err, &timeout) && timeout.Timeout() || errors", "errors"}}},
 	{"a list that cannot be decoded is too large", []edit{{lists, "errors.Is(err, errUnreadable) || errors", "errors"}}},
 	{"a list that is too large to be read is too large", []edit{{lists, " || errors.Is(err, spi.ErrTooLarge))", ")"}}},
 

@@ -249,6 +249,7 @@ func (l *lister[T]) makeList() {
 	func() {
 		defer recovered(&made.err)
 		made.items, made.err = l.read(ctx)
+		made.err = unanswered(made.err)
 	}()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -313,12 +314,30 @@ func isSessionWide(err error) bool {
 		(api.StatusCode == http.StatusUnauthorized || api.StatusCode == http.StatusTooManyRequests)
 }
 
+// noAnswer is the cause of a read that readTimeout has ended.
+type noAnswer struct{}
+
+func (noAnswer) Error() string { return fmt.Sprintf("no answer within %s", readTimeout) }
+
+// Timeout is that of net.Error.
+func (noAnswer) Timeout() bool { return true }
+
+// unanswered returns the error of a read that readTimeout has ended, as such: it is not the call whose time is up.
+func unanswered(err error) error {
+	var api *APIError
+	if errors.As(err, &api) && errors.Is(err, context.DeadlineExceeded) {
+		return &APIError{Call: api.Call, Err: noAnswer{}}
+	}
+	return err
+}
+
 // isTooLarge reports whether a list failed for what is in it, so that a smaller one may work: the API, or its gateway,
 // cannot answer it, or not in time, or one server of it cannot be decoded, for which the SDK refuses all.
 func isTooLarge(err error) bool {
 	var api *APIError
+	var timeout interface{ Timeout() bool }
 	return errors.As(err, &api) && (api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
+		errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
 }
 
 // isOutage reports whether a GET failed in a way that other GETs may share: not for what it asked for, nor for

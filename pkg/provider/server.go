@@ -356,8 +356,8 @@ func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observati
 		return err
 	})
 	seen.ended = c.clock.Now()
-	if errors.Is(seen.err, context.DeadlineExceeded) && ctx.Err() == nil {
-		seen.err = &APIError{Call: callGetServer, Err: fmt.Errorf("no answer within %s", readTimeout)}
+	if ctx.Err() == nil {
+		seen.err = unanswered(seen.err)
 	}
 	switch {
 	case isServerNotFound(seen.err), seen.err == nil && seen.server.Status == statusDeleted:

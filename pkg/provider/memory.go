@@ -157,7 +157,10 @@ type serverKey struct {
 }
 
 func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
-	return &memory{clock: clock, settle: settle, records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}, unseen: map[placedClass]unseenServers{}}
+	return &memory{
+		clock: clock, settle: settle,
+		records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}, unseen: map[placedClass]unseenServers{},
+	}
 }
 
 // meet notes a call for a Machine, whatever is wrong with its inputs.

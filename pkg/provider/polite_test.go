@@ -62,14 +62,11 @@ func TestReadsThatAreRefusedForLongAreFew(t *testing.T) {
 			const outage = 10 * time.Minute
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Match: isRead, Status: status, Duration: outage})
-			done := start(func() error {
-				var calls []func() error
-				for _, m := range machines(5) {
-					calls = append(calls, func() error { return r.createErr(m) })
-				}
-				shownErrors(calls)
-				return nil
-			})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				shownErrors(callsFor(machines(5), r.createErr))
+			}()
 			<-time.After(time.Minute)
 			r.cloud.ResetCalls()
 			<-time.After(outage - 2*time.Minute)
@@ -160,8 +157,9 @@ func callsFor(all []*v1alpha1.Machine, call func(*v1alpha1.Machine) error) (call
 func TestTheBeginningOfACallOutlastsFailures(t *testing.T) {
 	const page = "<html><head><title>403 Forbidden</title></head></html>"
 	for name, fault := range map[string]iaasmock.Fault{
-		"401 of the gateway, which does not know the signing key yet": {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized, Body: jwks, ContentType: "text/plain"},
-		"401": {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized}, "403": {Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden},
+		"a gateway without the key":    {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized, Body: jwks, ContentType: "text/plain"},
+		"401":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized},
+		"403":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden},
 		"a page":                       {Operation: iaasmock.OperationIaaS, Status: http.StatusOK, Body: page, ContentType: "text/html"},
 		"a page of the token endpoint": {Operation: "Token", Status: http.StatusForbidden, Body: page, ContentType: "text/html"},
 		"503":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusServiceUnavailable},

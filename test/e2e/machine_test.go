@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -35,9 +36,11 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 
 var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	var env *localenv.Env
+	var leads time.Time
 
 	BeforeAll(func(ctx SpecContext) {
 		env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
+		leads = time.Now()
 		watchSecrets(env)
 	})
 
@@ -152,6 +155,22 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		})
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
 		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
+	})
+
+	It("of a cluster whose key is wrong goes within a minute: it never had a server", func(ctx SpecContext) {
+		c := newCluster(env)
+		key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID) // the cloud of the environment does not know it
+		Expect(err).NotTo(HaveOccurred())
+		c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = key })
+		c.createClass(ctx, "unborn", specWith(nil))
+		// A Machine that is created within 10 s of the sidecar's start may be a predecessor's.
+		Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).Should(BeNumerically(">", 15*time.Second))
+		deployment := c.newDeployment("unborn", "unborn", 3)
+		Expect(c.Create(ctx, deployment)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(And(HaveLen(3),
+			HaveEach(HaveField("Status.LastOperation.ErrorCode", "Unauthenticated"))))
+		Expect(c.Delete(ctx, deployment)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(time.Minute).WithPolling(poll).Should(BeEmpty())
 	})
 
 	It("of samples/ and of the front page runs: the manifests are valid, and are taken by the API server", func(ctx SpecContext) {

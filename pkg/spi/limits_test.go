@@ -85,6 +85,15 @@ func TestReadsPauseAfterTooMany(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "that begins while one waits for its turn", func(t *testing.T) {
+		reads := newReads(clock.RealClock{}, func() float64 { return 1 })
+		_ = reads.Wait(t.Context())
+		began := time.Now()
+		time.AfterFunc(time.Second/readsPerSecond/2, func() { reads.note(time.Now(), http.StatusTooManyRequests) })
+		if _ = reads.Wait(t.Context()); time.Since(began) < firstReadPause {
+			t.Errorf("the read began after %s", time.Since(began))
+		}
+	})
 	bubble(t, "of a session", func(t *testing.T) {
 		r := newRig(t)
 		session := r.session()

@@ -21,6 +21,9 @@ const (
 	// limitTTL is how long a kind without an attempt keeps its in-flight limit: what the API could take
 	// an hour ago says nothing about now.
 	limitTTL = time.Minute
+	// hangingAfter is how long after the last write of a kind one more is sent, or half of the kind's pause where that is
+	// longer, whatever is in flight: one that hangs must not keep the others waiting for its 30 s.
+	hangingAfter = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.
 	firstPause = time.Second
@@ -71,7 +74,7 @@ type kind struct {
 	// refusal is the error of a request that is not sent. It has the status of the last answer
 	// that narrowed or paused the kind.
 	refusal *NotSentError
-	// inFlight counts the writes under way. Each ends after writeAttemptTimeout at the latest.
+	// inFlight counts the writes under way, those that wait for the limits and the fence among them.
 	inFlight int
 	// changed is closed when those who wait must check again.
 	changed chan struct{}
@@ -166,6 +169,7 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit i
 	if paused <= 0 && now.Sub(k.lastSent) >= limitTTL {
 		k.limit, k.pause, k.refusal = 1, 0, errTooMany
 	}
+	hangs := k.lastSent.Add(max(hangingAfter, k.pause/2)).Sub(now)
 	tooLong := paused > left
 	if deadline, ok := ctx.Deadline(); ok {
 		tooLong = tooLong || paused > deadline.Sub(now)
@@ -177,8 +181,8 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit i
 		return 0, delay{}, k.refusal
 	case paused > 0:
 		return 0, delay{paused, k.reason, k.changed}, nil
-	case !k.isRead() && k.inFlight >= k.limit:
-		return 0, delay{left, waitForPace, k.changed}, nil
+	case !k.isRead() && k.inFlight >= k.limit && hangs > 0:
+		return 0, delay{hangs, waitForPace, k.changed}, nil
 	}
 	k.lastSent = now
 	if !k.isRead() {

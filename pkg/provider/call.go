@@ -45,8 +45,8 @@ type call struct {
 	expires time.Time
 
 	// began, hasWorked, placeSeen and failed are of waits (wait.go): when the call began, whether a read or write of it has
-	// succeeded, whether a read has shown its project and region, and the last API call that failed. Servers are deleted at
-	// a time.
+	// succeeded, whether a read has shown its project and region, and the last API call that failed. They are atomic, for
+	// servers that are deleted in parallel.
 	began                time.Time
 	hasWorked, placeSeen atomic.Bool
 	failed               atomic.Pointer[APIError]

@@ -108,7 +108,7 @@ func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 		}
 		if c.isExpired() {
 			return nil, newError(ReasonCreationTimedOut,
-				"machine %s is older than its creation timeout and has no server: it gets none, its MachineSet replaces it", c.machine)
+				"machine %s is older than its creation timeout and has no server: its MachineSet replaces it", c.machine)
 		}
 		found.servers = nil // no server that this call can use
 		if look.isSure(found) {
@@ -182,8 +182,8 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	}
 	switch err := c.memory.claim(&c.ref, c.class, c.lookedAt); {
 	case errors.Is(err, errUnseen):
-		return nil, newError(ReasonNotReady, "a server that was created for a machine of class %s has never been shown by a read: the next one "+
-			"is created 1 to 16 minutes later, or once a read shows any of the class, check whether the service account may read servers", c.class)
+		return nil, newError(ReasonNotReady, "no read has ever shown a server that was created for class %s: the next one is created "+
+			"1 to 16 minutes later, or once a read shows one of the class (check that the service account may read servers)", c.class)
 	case err != nil:
 		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
 	}

@@ -462,6 +462,14 @@ func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 		},
 		"it names a server":    func(*rig) *v1alpha1.Machine { return withID(machine("m1"), providerIDOf(someServerID)) },
 		"it is from OpenStack": func(*rig) *v1alpha1.Machine { return migrated(machine("m1")) },
+		"a deletion has found one": func(r *rig) *v1alpha1.Machine {
+			m := withUID(machine("m1"), "a")
+			r.makeRunning("m1")
+			remove := r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusForbidden})
+			wantCode(r.t.(*testing.T), r.remove(m), codes.PermissionDenied)
+			remove()
+			return m
+		},
 		"a look-up has found one": func(r *rig) *v1alpha1.Machine { // as after a control plane was lost
 			m := withUID(machine("m1"), "a")
 			r.makeRunning("m1")

@@ -189,6 +189,9 @@ func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp,
 			found.servers = append(found.servers, server)
 		}
 	}
+	if len(found.servers) > 0 {
+		c.memory.found(&c.ref)
+	}
 	if !isWhole || c.fromOpenStack {
 		return found, nil
 	}

@@ -49,14 +49,15 @@ type record struct {
 	fault error
 	nics  seenNICs
 	// met is when this process had the first call for a Machine of this name, used the last one. hadServer reports whether
-	// it has sent a POST for one, or found its server.
+	// it has sent a POST for one, or seen a server of that name.
 	met, used time.Time
 	hadServer bool
 }
 
 // post is the last POST for a Machine.
 type post struct {
-	sent time.Time
+	sent  time.Time
+	class string
 	// ended is zero while the request is in flight.
 	ended time.Time
 	// named is the server in the answer; "" if the answer is lost, or named another machine's server.
@@ -166,13 +167,16 @@ func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
 // meet notes a call for a Machine, whatever is wrong with its inputs.
 func (m *memory) meet(ref *machineRef) { m.apply(ref, func(*record) {}) }
 
+// found notes that a look-up shows servers of the Machine.
+func (m *memory) found(ref *machineRef) { m.apply(ref, func(r *record) { r.hadServer = true }) }
+
 // neverHadOne reports whether the Machine surely never had a server, if this process alone has acted since it was
 // created: it is known since its first hour, and no Machine of its name had one.
 func (m *memory) neverHadOne(ref *machineRef) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.records[ref.machineKey]
-	return ok && !r.hadServer && r.met.Sub(ref.created) < recordLifetime
+	return ok && !r.hadServer && r.met.Sub(ref.created) < recordLifetime-clockSkew
 }
 
 // get returns a copy of the Machine's record. Of a record for another place it has only whose it is.
@@ -237,7 +241,7 @@ func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error 
 			return
 		}
 		err = nil
-		r.post, r.uid, r.created, r.hadServer = post{sent: now}, ref.uid, ref.created, true
+		r.post, r.uid, r.created, r.hadServer = post{sent: now, class: class}, ref.uid, ref.created, true
 		if isUnseen { // whichever Machine asks next
 			held.posts++
 			held.until = now.Add(held.wait())
@@ -279,9 +283,15 @@ func (m *memory) accepted(ref *machineRef, serverID string) {
 	})
 }
 
-// refused ends a POST that surely made no server.
+// refused ends a POST that surely made no server: the class's next one may follow.
 func (m *memory) refused(ref *machineRef) {
-	m.change(ref, func(r *record) { r.post.ended = m.clock.Now() })
+	m.change(ref, func(r *record) {
+		r.post.ended = m.clock.Now()
+		key := placedClass{ref.place, r.post.class}
+		if held, isUnseen := m.unseen[key]; isUnseen && held.posts > 1 {
+			m.unseen[key] = unseenServers{posts: held.posts - 1, until: r.post.ended}
+		}
+	})
 }
 
 // lost ends a POST that may have made a server.

@@ -6,6 +6,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -188,5 +189,59 @@ func TestTheMemoryShrinks(t *testing.T) {
 	first, second := n.get(refOf("m1")), n.get(refOf("m2"))
 	if !first.hasOpenPost() || !second.hasOpenPost() || len(n.records) != 2 || len(n.gone) != 0 {
 		t.Errorf("after more than an hour: %d records, %d gone; want the two in use", len(n.records), len(n.gone))
+	}
+}
+
+// An account that may create, but not see, must not fill a project; what was surely not created counts for nothing.
+func TestAClassWhoseServersNoReadShowsWaits(t *testing.T) {
+	n := newNotebook()
+	n.neverSeen(refOf("m1"), "a")
+	ask := func(machine string) error { return n.claim(refOf(machine), "a", n.clock.Now()) }
+	for i, minutes := range []int{1, 2, 4, 8, 16, 16} {
+		n.pass(time.Duration(minutes)*time.Minute - time.Second)
+		machine := "m" + strconv.Itoa(i+2)
+		if err := ask(machine); !errors.Is(err, errUnseen) {
+			t.Errorf("a POST %d is allowed too early: %v", i, err)
+		}
+		n.pass(time.Second)
+		for range 3 { // refused
+			if err := ask(machine); err != nil {
+				t.Errorf("POST %d after %d minutes: %v", i, minutes, err)
+			}
+			n.refused(refOf(machine))
+		}
+		if err := ask(machine); err != nil {
+			t.Errorf("POST %d: %v", i, err)
+		}
+		n.accepted(refOf(machine), "s")
+		if err := ask("other"); !errors.Is(err, errUnseen) {
+			t.Errorf("another Machine's POST is allowed beside POST %d: %v", i, err)
+		}
+		if err := n.claim(refOf("other-class"), "b", n.clock.Now()); i == 0 && err != nil {
+			t.Errorf("another class waits, too: %v", err)
+		}
+	}
+	n.saw(refOf("m1").place, Server{Labels: map[string]string{StackitMachineClassLabel: "a"}})
+	if err := ask("other"); err != nil {
+		t.Errorf("a read shows a server of the class: %v", err)
+	}
+}
+
+func TestAMachineOfWhichLittleIsKnownMayHaveHadAServer(t *testing.T) {
+	n := newNotebook()
+	ahead := with(refOf("m1"), func(ref *machineRef) { ref.created = epoch.Add(clockSkew - time.Second) }) // by the API server's clock
+	n.meet(ahead)
+	if !n.neverHadOne(ahead) {
+		t.Error("it may have had one")
+	}
+	_ = n.claim(ahead, "a", epoch)
+	n.lost(ahead)
+	if n.neverHadOne(ahead) {
+		t.Error("it had none after a POST that was lost")
+	}
+	n.pass(recordLifetime + time.Second)
+	n.meet(refOf("other")) // drops what is old
+	if n.meet(ahead); n.neverHadOne(ahead) {
+		t.Error("it had none, though all that was known is forgotten")
 	}
 }

@@ -240,4 +240,15 @@ func TestServersThatNoReadShowsAreFew(t *testing.T) {
 			t.Errorf("%d servers for one Machine", posts)
 		}
 	})
+	bubble(t, "one was shown, without labels, and is gone", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
+		done := r.startCreate(machine("m1"))
+		<-time.After(10 * time.Second)
+		r.removeServer(r.onlyServer().ID)
+		if err := <-done; err == nil {
+			t.Error("it has a server")
+		}
+		r.mustCreate(machine("m2"))
+	})
 }

@@ -277,7 +277,8 @@ func TestKeysInAnotherCase(t *testing.T) {
 		"networkID":          {func(spec map[string]any) { spec["networking"] = map[string]any{"networkID": "n"} }, "providerSpec.networking.networkId", 1},
 		"bootVolume.Size":    {func(spec map[string]any) { spec["bootVolume"] = map[string]any{"Size": 20} }, "providerSpec.bootVolume.size", 1},
 		"Labels, and no own": {func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") }, "providerSpec.labels", 0},
-		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 1},
+		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 0}, // they count together
+		"Labels beside null": {func(spec map[string]any) { spec["Labels"], spec["labels"] = spec["labels"], nil }, "providerSpec.labels", 0},
 		"Region beside":      {func(spec map[string]any) { spec["Region"], spec["region"] = "eu02", "eu01" }, "providerSpec.region", 1},
 		"Region without":     {func(spec map[string]any) { spec["Region"] = nil; delete(spec, "region") }, "providerSpec.region", 1},
 	} {

@@ -149,8 +149,8 @@ type polls struct {
 	first, least time.Duration
 }
 
-// after returns when the next read is due after one that began and ended then, for others as a rule. That one stands for
-// those that are due less than a third of an interval after its beginning.
+// after returns when the next read is due after one that began and ended then. A read, others' as a rule, takes the place
+// of each that is due less than a third of an interval after its beginning.
 func (p polls) after(began, ended time.Time) time.Time {
 	due, interval := p.since.Add(p.first), p.least
 	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(pollApart)) {
@@ -441,7 +441,7 @@ func (t *tracked) miss(seen *observation) error {
 	isFirst := seen.evidence == getNotFound && !slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
 	t.absent = append(t.absent, seen.absentRead)
 	if gone(t.absent, t.expectation(seen.began)) {
-		if known := c.record(); known.serverID == t.id && known.isUnread {
+		if known := c.record(); known.serverID == t.id && known.isUnread && t.last.server == nil {
 			c.memory.neverSeen(&c.ref, c.class)
 		}
 		c.memory.serverGone(&c.ref, t.id)

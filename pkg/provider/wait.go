@@ -112,8 +112,8 @@ func (c *call) late(ctx context.Context, state string) error {
 	return lateError(ctx.Err(), state)
 }
 
-// ended returns the error of a call that ends with err whatever it is. Credentials that have worked before are refused
-// with Unavailable: the manager comes back in seconds, with the Secret as it is then. Others are with Unauthenticated.
+// ended returns the error of a call that ends with err whatever it is. Where credentials that have worked in this call are
+// refused, it is Unavailable: the manager comes back in seconds, with the Secret as it is then.
 func (c *call) ended(err error) error {
 	if c.hasWorked.Load() && isRefused(err) {
 		return interruptedError(err)

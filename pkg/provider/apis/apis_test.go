@@ -99,7 +99,10 @@ func TestDecodeProviderSpecKeepsWhatIsRight(t *testing.T) {
 func TestDecodeNeeded(t *testing.T) {
 	for name, row := range map[string]struct{ raw, wrong string }{
 		"other fields may be wrong":  {`{"region":"eu01","machineType":5,"bootVolume":[],"metadata":7,"Volumes":7,"colour":1}`, ""},
-		"right keys beside others":   {`{"region":"eu01","Region":"eu02","labels":{},"LABELS":{"a":"b"}}`, ""},
+		"right keys beside others":   {`{"region":"eu01","Region":"eu02","networking":{},"Networking":{}}`, ""},
+		"labels beside others":       {`{"labels":{},"LABELS":{"a":"b"}}`, "providerSpec.labels"}, // they count together
+		"labels beside null":         {`{"labels":{},"LABELS":null}`, ""},
+		"labels that are null":       {`{"labels":null,"Labels":{"a":"b"}}`, "providerSpec.labels"},
 		"another case that is null":  {`{"Region":null}`, ""},
 		"another case alone":         {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
 		"wrong types":                {`{"region":7,"labels":{"a":1},"networking":[]}`, "providerSpec.region providerSpec.labels providerSpec.networking"},

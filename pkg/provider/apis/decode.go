@@ -89,7 +89,7 @@ func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong f
 // decodeFields decodes an object into a struct field by field: one that is wrong hides no other. A key in another case is
 // wrong, down to the smallest structs, but the keys of maps are the operator's own: encoding/json, with which STACKIT's own
 // driver decodes, takes such a key for the field, and to drop it could drop the cluster label. Of DecodeNeeded, only are
-// the fields to decode.
+// the fields to decode: such a key is wrong where the right one is missing, and beside it for labels, which it adds to.
 func decodeFields(object []byte, into reflect.Value, path *field.Path, only []string) (wrong field.ErrorList) {
 	var values map[string]json.RawMessage
 	if _, wrong = Decode(object, &values, path); wrong != nil {
@@ -101,17 +101,18 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 		if only != nil && !slices.Contains(only, name) {
 			continue
 		}
-		value, isSet := values[name]
+		value := values[name]
+		isSet := !isNull(value)
 		part, at := into.Field(i), path.Child(name)
 		isStruct := part.Kind() == reflect.Pointer && part.Type().Elem().Kind() == reflect.Struct
-		if other := keyInOtherCase(keys, name); other >= 0 && (only == nil || !isSet && string(values[keys[other]]) != "null") {
+		if other := keyInOtherCase(keys, name); other >= 0 && (only == nil || (!isSet || part.Kind() == reflect.Map) && !isNull(values[keys[other]])) {
 			wrong = append(wrong, field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
 			if !isSet && isStruct {
 				value = values[keys[other]] // may have such keys, too
 			}
 		}
 		switch {
-		case value == nil, string(value) == "null":
+		case isNull(value):
 		case isStruct:
 			decoded := reflect.New(part.Type().Elem())
 			wrong = append(wrong, decodeFields(value, decoded.Elem(), at, only)...)
@@ -123,6 +124,9 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 	}
 	return wrong
 }
+
+// isNull reports whether a value is not set.
+func isNull(value json.RawMessage) bool { return value == nil || string(value) == "null" }
 
 // keyInOtherCase returns the index of a key that differs from the name only by case, as encoding/json
 // compares them; -1 if there is none.

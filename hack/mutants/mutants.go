@@ -427,7 +427,7 @@ var mutants = []mutant{
 	{"a providerSpec that is too long is not decoded", []edit{{decode, "CheckLength(len(raw), maxSpec, SpecPath); errs != nil {", "CheckLength(len(raw), maxSpec, SpecPath); len(errs) > 1 {"}}},
 	{"a Secret's userData that is too long is not read", []edit{{"pkg/provider/apis/secret.go", "CheckLength(len(data[SecretUserData]), MaxUserData,", "CheckLength(len(data[SecretUserData]), 2*MaxUserData,"}}},
 	{"userData that is too long ends every call", []edit{{inputs, "concerning(invalid, regionField, userDataField)", "concerning(invalid, regionField)"}}},
-	{"a region that is too long is not part of a URL", []edit{{rulesGo, "len(region) <= maxRegion && ", ""}}},
+	{"a region that is too long is not part of a URL", []edit{{rulesGo, "if len(region) > maxRegion {", "if len(region) > 1<<30 {"}}},
 	{"a call that makes no server decodes little", []edit{{inputs, "d.spec, d.wrong = apis.DecodeNeeded(raw)", "d.spec, d.unknown, d.wrong = apis.DecodeProviderSpec(raw)"}}},
 	{"a call that ends for its inputs is told all that is wrong", []edit{{callGo, "err = cmp.Or(p.inputs(machine, class, secret, strict).problems(sessionErr), err)", "err = cmp.Or(err, sessionErr)"}}},
 	{"calls share the decoded spec of a class", []edit{{inputs, "\tif len(in.Errors) == 0 {\n\t\tin.setSpec", "\tif len(in.Errors) < 0 {\n\t\tin.setSpec"}}},

@@ -257,7 +257,7 @@ func unrelated(found, reported field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(reported, err.Field)) > 0 })
 }
 
-// isWithin says whether a path is another one, or that of a part of it.
+// isWithin reports whether a path is another one, or that of a part of it.
 func isWithin(part, whole string) bool {
 	rest, within := strings.CutPrefix(part, whole)
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -26,7 +26,7 @@ func (r *rig) setHeavy(n int) {
 // Each method says what is too long and how long it is, asks the API for nothing, and writes no long line.
 func TestWhatIsTooLongIsRefused(t *testing.T) {
 	long := strings.Repeat("r", 400_000)
-	const region = "providerSpec.region: Invalid value: must be a region such as eu01, here and in the Secret; it has 400000 of at most 63 bytes"
+	const region = "providerSpec.region: Invalid value: has 400000 bytes, must have at most 63, here and in the Secret"
 	inSpec := func(field, value string) func(*rig) {
 		return func(r *rig) { r.setSpec(func(spec map[string]any) { spec[field] = value }) }
 	}

@@ -222,7 +222,7 @@ func (p *Provider) leadsSince() time.Time {
 	return p.firstCall
 }
 
-// noteWarning notes a warning, and says whether it was not given before, as far as is
+// noteWarning notes a warning, and reports whether it was not given before, as far as is
 // remembered.
 func (p *Provider) noteWarning(warning string) bool {
 	_, before := p.warned.Lookup(warning)

@@ -45,8 +45,11 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	}
 	// The API takes any string; but it is part of every URL. The value may come from
 	// the Secret and is not shown.
-	return invalidUnless(len(region) <= maxRegion && urlSegment.MatchString(region), path, field.OmitValueType{},
-		fmt.Sprintf("must be a region such as eu01, here and in the Secret; it has %d of at most %d bytes", len(region), maxRegion))
+	if len(region) > maxRegion {
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			fmt.Sprintf("has %d bytes, must have at most %d, here and in the Secret", len(region), maxRegion))}
+	}
+	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{}, "must be a region such as eu01, here and in the Secret")
 }
 
 func validateNetworking(networking *apis.Networking, path *field.Path) field.ErrorList {

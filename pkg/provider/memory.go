@@ -106,7 +106,6 @@ func (r *record) isBound(ref *machineRef) bool {
 
 // setServer makes a server the Machine's; "" for none. What was seen of another one's NICs is dropped.
 func (r *record) setServer(serverID string) {
-	r.hadServer = r.hadServer || serverID != ""
 	if r.serverID != serverID {
 		r.serverID, r.isUnread, r.nics = serverID, false, seenNICs{}
 	}

@@ -199,6 +199,9 @@ func TestAWriteThatHangsHoldsUpFor5s(t *testing.T) {
 		}
 		<-time.After(12 * time.Second)
 		hanging := api.since(0)
+		if len(hanging) != 3 {
+			t.Fatalf("%d are sent within 12 s, want 3", len(hanging))
+		}
 		for i, sent := range hanging {
 			if want := time.Duration(i) * hangingAfter; sent.at != want {
 				t.Errorf("attempt %d is sent after %s, want %s", i, sent.at, want)

@@ -101,7 +101,8 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 			median, p99 := over[len(over)/2], over[len(over)-1-len(over)/100]
 			t.Logf("took over the boot of the server: median %s, p99 %s", median, p99)
 			isFull := !testing.Short()                                                     // fewer machines share fewer reads: the bounds are those of 200
-			if isFull && (median > 1200*time.Millisecond || p99 > 3500*time.Millisecond) { // the last ones share with few
+			// The last ones of a group share with few: their own polls are 4 s apart.
+			if isFull && (median > 1200*time.Millisecond || p99 > 5*time.Second) {
 				t.Errorf("took over the boot of the server: median %s, p99 %s", median, p99)
 			}
 			if isFull {

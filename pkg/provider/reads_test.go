@@ -100,7 +100,7 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 			over := slices.Sorted(slices.Values(c.overBoot()))
 			median, p99 := over[len(over)/2], over[len(over)-1-len(over)/100]
 			t.Logf("took over the boot of the server: median %s, p99 %s", median, p99)
-			isFull := !testing.Short()                                                     // fewer machines share fewer reads: the bounds are those of 200
+			isFull := !testing.Short() // fewer machines share fewer reads: the bounds are those of 200
 			// The last ones of a group share with few: their own polls are 4 s apart.
 			if isFull && (median > 1200*time.Millisecond || p99 > 5*time.Second) {
 				t.Errorf("took over the boot of the server: median %s, p99 %s", median, p99)

@@ -45,6 +45,7 @@ var _ = Describe("A server that never joins", long, func() {
 				userDataCanary, userData)
 			Expect(c.env.Cloud().SetConsoleLog(server.ID, string(log)+hostile, 0)).To(Succeed())
 		}
+		s.other = "StackitMachineCreationSlow" // half a minute without a ProviderID is a quarter of an hour here
 		s.expectAlerts(ctx, "StackitServersNeverJoin")
 
 		log := controllerLogs(c.env)[localenv.PartSidecar]

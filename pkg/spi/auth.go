@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -81,11 +80,10 @@ const (
 	maxTokenPause   = 30 * time.Second
 )
 
-// exchange asks a token endpoint for an access token, once, through the transport: what it
+// exchange asks a token endpoint for an access token, once, through the attempt: what it
 // shows of itself is a signed assertion (key.go) or a workload identity's token (identity.go).
-// A *CredentialsError says that nothing was sent. Signing takes up to 0.1 s of a processor: before it
-// signs it asks whether the fetch is abandoned, and returns errAbandoned if it is.
-type exchange func(transport http.RoundTripper, isAbandoned func() bool) (token string, err error)
+// A *CredentialsError means that nothing was sent.
+type exchange func(attempt *tokenAttempt) (token string, err error)
 
 // tokenSource fetches and keeps the access token of one service account.
 type tokenSource struct {
@@ -95,8 +93,6 @@ type tokenSource struct {
 	jitter   func() float64
 
 	fetches singleflight.Group
-	// waiting is how many callers wait for a fetch.
-	waiting atomic.Int64
 	mu      sync.Mutex
 	token   string
 	expires time.Time
@@ -111,29 +107,22 @@ func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock
 	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}
 }
 
-// errAbandoned says that a fetch ended because nobody waited for it.
-var errAbandoned = errors.New("nobody waits for the access token")
-
 // get returns a valid token, and fetches one if there is none. Concurrent callers
 // share one fetch; a caller whose context ends leaves it to the others.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
-	t.waiting.Add(1)
-	defer t.waiting.Add(-1)
-	for ctx.Err() == nil {
-		if token, err := t.known(); token != "" || err != nil {
-			return token, err
-		}
-		select {
-		case <-ctx.Done():
-		case fetched := <-t.fetches.DoChan("", t.renew):
-			if errors.Is(fetched.Err, errAbandoned) {
-				continue // it was, before this caller came
-			}
-			token, _ := fetched.Val.(string)
-			return token, fetched.Err
-		}
+	if err := ctx.Err(); err != nil {
+		return "", err
 	}
-	return "", ctx.Err()
+	if token, err := t.known(); token != "" || err != nil {
+		return token, err
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case fetched := <-t.fetches.DoChan("", t.renew):
+		token, _ := fetched.Val.(string)
+		return token, fetched.Err
+	}
 }
 
 // known returns the token that was fetched last, or why there is none; neither if a fetch
@@ -157,9 +146,6 @@ func (t *tokenSource) renew() (any, error) {
 		return token, err // another fetch ended just before this one began
 	}
 	token, expires, err := t.fetchWithRetry()
-	if errors.Is(err, errAbandoned) {
-		return "", err
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure = err; err != nil {
@@ -180,19 +166,11 @@ func (t *tokenSource) drop(refused string) {
 	}
 }
 
-func (t *tokenSource) isAbandoned() bool { return t.waiting.Load() == 0 }
-
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
 // assertion: one that was seen may be refused as a replay.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
-		if t.isAbandoned() {
-			return "", time.Time{}, errAbandoned
-		}
 		token, expires, err = t.fetchOnce()
-		if errors.Is(err, errAbandoned) {
-			return "", time.Time{}, err
-		}
 		result := tokenResult(err)
 		tokenFetches.WithLabelValues(result).Inc()
 		if result != tokenFailed || attempt == tokenAttempts {
@@ -226,18 +204,18 @@ func accessToken(flow interface{ GetAccessToken() (string, error) }) (token stri
 
 // fetchOnce makes one exchange.
 func (t *tokenSource) fetchOnce() (string, time.Time, error) {
-	next, requested := &lastAnswer{next: t.next}, t.clock.Now()
-	token, err := t.exchange(next, t.isAbandoned)
+	attempt, requested := &tokenAttempt{next: t.next}, t.clock.Now()
+	token, err := t.exchange(attempt)
 	switch {
-	case IsRefused(err), errors.Is(err, errAbandoned): // nothing was sent
+	case IsRefused(err): // nothing was sent
 		return "", time.Time{}, err
-	case err != nil && !next.received:
+	case err != nil && !attempt.received:
 		if request := (*url.Error)(nil); errors.As(err, &request) {
 			err = withoutAnswer(request.Err)
 		}
 		return "", time.Time{}, &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
 	case err != nil, !isHeaderValue(token):
-		return "", time.Time{}, tokenFailure(err, next.date)
+		return "", time.Time{}, tokenFailure(err, attempt.date)
 	}
 	expires := expiry(token, requested)
 	if earliest := requested.Add(shortestLifetime); expires.Before(earliest) {
@@ -246,19 +224,20 @@ func (t *tokenSource) fetchOnce() (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// lastAnswer notes whether the last request was answered.
-type lastAnswer struct {
-	next     http.RoundTripper
-	received bool
+// tokenAttempt is the transport of one exchange. It notes whether the request was sent, and answered.
+type tokenAttempt struct {
+	next           http.RoundTripper
+	sent, received bool
 	// date is the answer's Date header; zero without one.
 	date time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *lastAnswer) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := l.next.RoundTrip(request)
-	if l.received = err == nil; l.received {
-		l.date = Date(response.Header)
+func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.sent = true
+	response, err := a.next.RoundTrip(request)
+	if a.received = err == nil; a.received {
+		a.date = Date(response.Header)
 	}
 	return response, err
 }

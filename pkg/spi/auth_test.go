@@ -4,9 +4,7 @@
 package spi
 
 import (
-	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -151,14 +148,6 @@ func TestWhatATokenEndpointSendsIsNotRepeated(t *testing.T) {
 		"a long header": "HTTP/1.1 200 OK\r\nA: %s" + strings.Repeat("a", 1<<20) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			var log bytes.Buffer
-			state, flags := klog.CaptureState(), flag.NewFlagSet("", flag.ContinueOnError)
-			defer state.Restore()
-			klog.InitFlags(flags)
-			if err := flags.Parse([]string{"--logtostderr=false", "--v=4"}); err != nil {
-				t.Fatal(err)
-			}
-			klog.SetOutput(&log)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				assertion := r.FormValue("assertion")
 				connection, _, err := http.NewResponseController(w).Hijack()
@@ -174,11 +163,12 @@ func TestWhatATokenEndpointSendsIsNotRepeated(t *testing.T) {
 			r.sessions.Jitter = func() float64 { return 0 }
 			r.sessions.Transport, r.sessions.Config.TokenURL = nil, server.URL+strings.Repeat("/path", 2000)
 			var token *TokenError
-			if err := list(t.Context(), r.session()); !errors.As(err, &token) || token.Refused {
-				t.Fatalf("got %v, want a TokenError that is no refusal", err)
-			}
-			klog.Flush()
-			for where, text := range map[string]string{"the error": token.Error(), "the log": log.String()} {
+			log := logAt4(t, func() {
+				if err := list(t.Context(), r.session()); !errors.As(err, &token) || token.Refused {
+					t.Fatalf("got %v, want a TokenError that is no refusal", err)
+				}
+			})
+			for where, text := range map[string]string{"the error": token.Error(), "the log": log} {
 				if text == "" || strings.Contains(text, "eyJ") || len(text) > 3000 {
 					t.Errorf("%s has %d bytes: %.500s", where, len(text), text)
 				}
@@ -187,13 +177,19 @@ func TestWhatATokenEndpointSendsIsNotRepeated(t *testing.T) {
 	}
 }
 
-// Keys of either form work, at the endpoint that each names.
-func TestKeysOfEachFormGetATokenAtTheirEndpoint(t *testing.T) {
-	for form, want := range map[iaasmock.KeyForm]string{
-		iaasmock.KeyForm2026: "https://accounts.stackit.cloud/oauth/v2/token",
-		iaasmock.KeyForm2025: "https://service-account.api.stackit.cloud/token",
+// Keys of either form work, at the endpoint that each names, or that the operator names for all.
+func TestAssertionsAreSentToTheKeysOrTheOperatorsEndpoint(t *testing.T) {
+	const operators = "https://token.invalid/token"
+	for _, row := range []struct {
+		form             iaasmock.KeyForm
+		ofOperator, want string
+	}{
+		{iaasmock.KeyForm2026, "", "https://accounts.stackit.cloud/oauth/v2/token"},
+		{iaasmock.KeyForm2025, "", "https://service-account.api.stackit.cloud/token"},
+		{iaasmock.KeyForm2026, operators, operators},
 	} {
-		r := newRig(t, iaasmock.WithKeyForm(form))
+		r := newRig(t, iaasmock.WithKeyForm(row.form))
+		r.sessions.Config.TokenURL = row.ofOperator
 		key, err := r.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 		if err != nil {
 			t.Fatal(err)
@@ -208,8 +204,8 @@ func TestKeysOfEachFormGetATokenAtTheirEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := list(t.Context(), session); err != nil || len(asked) != 2 || asked[0] != want {
-			t.Errorf("a key of %s: %v after %v, want %s first", form, err, asked, want)
+		if err := list(t.Context(), session); err != nil || len(asked) != 2 || asked[0] != row.want {
+			t.Errorf("%+v: %v after %v", row, err, asked)
 		}
 	}
 }
@@ -286,25 +282,6 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 	}
 }
 
-// A fetch that nobody waits for may end just when somebody comes.
-func TestACallerThatComesLateGetsAToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		exchange, err := keyExchange(r.sessions.Config, string(r.key), newSigner(clock.RealClock{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens := newTokenSource(exchange, r.sessions.Transport, clock.RealClock{}, rand.Float64)
-		tokens.fetches.DoChan("", func() (any, error) {
-			<-time.After(time.Second)
-			return "", errAbandoned
-		})
-		if token, err := tokens.get(t.Context()); token == "" || err != nil {
-			t.Errorf("got %q, %v, want a token", token, err)
-		}
-	})
-}
-
 func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	r := newRig(t)
 	session := r.session()
@@ -331,7 +308,7 @@ func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 func TestHowLongATokenIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fetched := 0
-		tokens := newTokenSource(func(http.RoundTripper, func() bool) (string, error) {
+		tokens := newTokenSource(func(*tokenAttempt) (string, error) {
 			fetched++
 			return fmt.Sprintf("token-%d", fetched), nil
 		}, nil, clock.RealClock{}, rand.Float64)

@@ -27,6 +27,5 @@
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for
-// service-account keys and for who signs when, identity.go those for workload
-// identities. README.md lists the threats that this is about.
+// service-account keys, identity.go those for workload identities. README.md lists the threats that this is about.
 package spi

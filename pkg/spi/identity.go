@@ -59,9 +59,9 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	return claims, nil
 }
 
-// isAPIServers returns what says whether an audience is a Kubernetes API server's: by its
+// isAPIServers returns a predicate that reports whether an audience is a Kubernetes API server's: by its
 // usual form, or because the token that this pod logs in with has it. So neither the pod's own
-// token nor that of another one is sent.
+// token nor another pod's is sent.
 func (c Config) isAPIServers() func(audience string) bool {
 	var own []string
 	dir, name := path.Split(cmp.Or(c.podTokenFile, defaultPodTokenFile))
@@ -92,7 +92,7 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 	if err != nil {
 		return nil, err
 	}
-	return func(transport http.RoundTripper, _ func() bool) (string, error) {
+	return func(attempt *tokenAttempt) (string, error) {
 		token := token
 		if token == "" {
 			var err error
@@ -107,8 +107,8 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 		err := flow.Init(&clients.WorkloadIdentityFederationFlowConfig{
 			TokenUrl:               config.IdentityEndpoint(),
 			ClientID:               email,
-			HTTPTransport:          transport,
-			AuthHTTPClient:         &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
+			HTTPTransport:          attempt,
+			AuthHTTPClient:         &http.Client{Transport: attempt, CheckRedirect: refuseRedirects},
 			FederatedTokenFunction: func(context.Context) (string, error) { return token, nil },
 		})
 		if err != nil {

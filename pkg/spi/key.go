@@ -4,8 +4,6 @@
 package spi
 
 import (
-	"crypto/sha256"
-	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -13,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"net/http"
 	"regexp"
 	"slices"
@@ -22,21 +19,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
-	"k8s.io/utils/clock"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
-const (
-	// maxKey is the largest service-account key, in bytes. One of 4,096 bits has 5,000.
-	maxKey = 16 << 10
-	// minModulus and maxModulus are the sizes of RSA keys, in bits. A signature takes 5 ms with
-	// 4,096 bits, 70 ms with factors of unequal size, and the cube of the size.
-	minModulus = 2048
-	maxModulus = 4096
-	// keyPause is the time until a key that could not sign is tried again.
-	keyPause = 30 * time.Second
-)
+// maxKey is the largest service-account key, in bytes. One of 4,096 bits has 5,000.
+const maxKey = 16 << 10
 
 // Key is what a service-account key says of itself, without what is secret.
 type Key struct {
@@ -234,7 +220,7 @@ var (
 	// errPrivateKey is about a private key that cannot be read.
 	errPrivateKey = privateKeyError("cannot be used, must be an RSA key in PEM form" + orNewKey)
 	// errCannotSign is about a private key that can be read, and signed nothing.
-	errCannotSign = privateKeyError("is inconsistent and cannot sign" + orNewKey)
+	errCannotSign = privateKeyError("cannot sign" + orNewKey)
 )
 
 const orNewKey = ": put in the one that belongs to the key, or make a new key"
@@ -243,28 +229,28 @@ func privateKeyError(text string) error {
 	return &CredentialsError{Reason: "the service-account key's credentials.privateKey " + text}
 }
 
-// privateKeyBlock decodes a private key's PEM. The error names what is there instead.
-func privateKeyBlock(text string) (*pem.Block, error) {
+// checkPEM returns an error unless the text is a private key in PEM form. The error names what is there instead.
+func checkPEM(text string) error {
 	block, _ := pem.Decode([]byte(text))
 	switch {
 	case block == nil && strings.Contains(text, "-----BEGIN") && strings.Contains(text, `\n`):
-		return nil, privateKeyError(`has its line breaks escaped twice: must be \n in the JSON, not \\n`)
+		return privateKeyError(`has its line breaks escaped twice: must be \n in the JSON, not \\n`)
 	case block == nil && strings.Contains(text, "-----BEGIN"):
-		return nil, privateKeyError("is damaged PEM: it needs its line breaks, and its first and last line")
+		return privateKeyError("is damaged PEM: it needs its line breaks, and its first and last line")
 	case block == nil:
-		return nil, errPrivateKey
+		return errPrivateKey
 	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":
-		return nil, privateKeyError("is encrypted, must be an RSA key in PEM form without a passphrase")
+		return privateKeyError("is encrypted, must be an RSA key in PEM form without a passphrase")
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return nil, privateKeyError("is PEM of something else, must be the private RSA key")
+		return privateKeyError("is PEM of something else, must be the private RSA key")
 	}
-	return block, nil
+	return nil
 }
 
 // keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
 // time, because a flow that is asked twice panics on a token without expiry
 // (SDK core v0.27.1, clients/auth_flow.go). It refuses a key that cannot work.
-func keyExchange(config Config, keyJSON string, signer *signer) (exchange, error) {
+func keyExchange(config Config, keyJSON string) (exchange, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
 		return nil, err
@@ -273,11 +259,7 @@ func keyExchange(config Config, keyJSON string, signer *signer) (exchange, error
 	if err != nil {
 		return nil, err
 	}
-	block, err := privateKeyBlock(privateKey(key))
-	if err != nil {
-		return nil, err
-	}
-	if err := checkNumbers(block.Bytes); err != nil {
+	if err := checkPEM(privateKey(key)); err != nil {
 		return nil, err
 	}
 	newFlow := func(transport http.RoundTripper) (*clients.KeyFlow, error) {
@@ -296,107 +278,15 @@ func keyExchange(config Config, keyJSON string, signer *signer) (exchange, error
 	if _, err := newFlow(nil); err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256(block.Bytes)
-	return func(transport http.RoundTripper, isAbandoned func() bool) (string, error) {
-		return signer.exchange(hash, transport, isAbandoned, func(transport http.RoundTripper) (string, error) {
-			flow, err := newFlow(transport)
-			if err != nil {
-				return "", err
-			}
-			return accessToken(flow)
-		})
-	}, nil
-}
-
-// checkNumbers refuses a private key that would burn time: whoever may write a Secret must not
-// stop the machines of all others. It reads the key's numbers, in PKCS #1 or PKCS #8, before
-// the key is parsed: crypto/x509 works out the last three where they are missing, which takes
-// minutes if a factor has 40,000 bits, and computes with what is larger than the modulus before
-// it compares the two.
-func checkNumbers(der []byte) error {
-	var wrapped struct {
-		Version   int
-		Algorithm struct{ ID asn1.ObjectIdentifier }
-		Key       []byte
-	}
-	if _, err := asn1.Unmarshal(der, &wrapped); err == nil {
-		der = wrapped.Key
-	}
-	var key struct {
-		Version                     int
-		N, E, D, P, Q, Dp, Dq, Qinv *big.Int
-	}
-	if _, err := asn1.Unmarshal(der, &key); err != nil {
-		return errPrivateKey
-	}
-	size := key.N.BitLen()
-	if size < minModulus || size > maxModulus {
-		return &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d: make a new key",
-			size, minModulus, maxModulus)}
-	}
-	for _, number := range []*big.Int{key.E, key.D, key.P, key.Q, key.Dp, key.Dq, key.Qinv} {
-		if number.BitLen() > size {
-			return errPrivateKey
+	return func(attempt *tokenAttempt) (string, error) {
+		flow, err := newFlow(attempt)
+		if err != nil {
+			return "", err
 		}
-	}
-	return nil
-}
-
-// signer lets keys be read, and sign, one after the other: of the two cores that the sidecar may
-// have, the keys of all Secrets together take one at most. It is a PluginSPIImpl's, of which a
-// process has one.
-type signer struct {
-	clock clock.PassiveClock
-	// turn holds the signature, or the session, that is being made.
-	turn chan struct{}
-	// unable is when each key last could not sign, by its hash.
-	unable *recent.Map[[sha256.Size]byte, time.Time]
-}
-
-func newSigner(clock clock.PassiveClock) *signer {
-	return &signer{clock: clock, turn: make(chan struct{}, 1),
-		unable: recent.New[[sha256.Size]byte, time.Time](clock, keyPause)}
-}
-
-// exchange lets fetch sign an assertion with a key and send it by the transport that it is
-// given. The turn ends when the request reaches that transport: the SDK's flow signs and sends in
-// one call, and nobody else's signature waits for an answer. An error before that is the key's.
-func (s *signer) exchange(key [sha256.Size]byte, transport http.RoundTripper, isAbandoned func() bool,
-	fetch func(http.RoundTripper) (string, error)) (string, error) {
-	s.turn <- struct{}{}
-	request := &signing{next: transport, turn: s.turn}
-	defer request.endTurn()
-	if isAbandoned() {
-		return "", errAbandoned
-	}
-	if failed, ok := s.unable.Lookup(key); ok && s.clock.Since(failed) < keyPause {
-		return "", errCannotSign
-	}
-	token, err := fetch(request)
-	if err != nil && !request.isSigned {
-		s.unable.Set(key, s.clock.Now())
-		return "", errCannotSign
-	}
-	return token, err
-}
-
-// signing is the transport of one assertion. It is used by one goroutine.
-type signing struct {
-	next     http.RoundTripper
-	turn     chan struct{}
-	isSigned bool
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *signing) RoundTrip(request *http.Request) (*http.Response, error) {
-	s.endTurn()
-	s.isSigned = true
-	return s.next.RoundTrip(request)
-}
-
-func (s *signing) endTurn() {
-	if !s.isSigned {
-		<-s.turn
-	}
+		token, err := accessToken(flow)
+		if err != nil && !attempt.sent {
+			return "", errCannotSign
+		}
+		return token, err
+	}, nil
 }

@@ -4,6 +4,9 @@
 package spi
 
 import (
+	"bytes"
+	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"net/http"
@@ -169,6 +172,47 @@ func TestARequestIDIsShort(t *testing.T) {
 			t.Errorf("%s has %d bytes, want %d", name, len(id), maxLogged)
 		}
 	}
+}
+
+// Whoever writes a Secret may choose a part of the path, and the API what an error quotes.
+func TestALineOfTheLogIsShort(t *testing.T) {
+	long := strings.Repeat("x", 400_000)
+	for name, transport := range map[string]roundTripper{
+		"an answer": inMemory(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Request-Id", long)
+			http.Error(w, long, http.StatusInternalServerError)
+		})),
+		"an error": func(*http.Request) (*http.Response, error) { return nil, errors.New(long) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			session := sessionWith(t, transport, 0)
+			log := logAt4(t, func() { _, _ = session.API.ListServers(t.Context(), testProject, long).Execute() })
+			for line := range strings.Lines(log) {
+				if len(line) > 1024 {
+					t.Errorf("a line has %d bytes: %.200s", len(line), line)
+				}
+			}
+			if !strings.Contains(log, "API call") {
+				t.Error("no call is logged")
+			}
+		})
+	}
+}
+
+// logAt4 returns what is logged at verbosity 4 while run runs.
+func logAt4(t *testing.T, run func()) string {
+	t.Helper()
+	var log bytes.Buffer
+	state, flags := klog.CaptureState(), flag.NewFlagSet("", flag.ContinueOnError)
+	defer state.Restore()
+	klog.InitFlags(flags)
+	if err := flags.Parse([]string{"--logtostderr=false", "--v=4"}); err != nil {
+		t.Fatal(err)
+	}
+	klog.SetOutput(&log)
+	run()
+	klog.Flush()
+	return log.String()
 }
 
 func TestFailedCallsAreLoggedSooner(t *testing.T) {

@@ -88,10 +88,11 @@ type PluginSPIImpl struct {
 	Jitter func() float64
 
 	setup sync.Once
+	// building is held while a session is built: equal credentials get the same one.
+	building sync.Mutex
 	// sessions are kept by sessionKey.
 	sessions *recent.Map[string, *Session]
 	writers  chan struct{}
-	signer   *signer
 }
 
 // idleAfter is how long a session is kept that nobody asks for: after a rotation
@@ -103,14 +104,10 @@ const idleAfter = time.Hour
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	s.setup.Do(s.init)
 	key := credentials.sessionKey()
+	s.building.Lock()
+	defer s.building.Unlock()
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil
-	}
-	// To read a key takes milliseconds of a processor, as to sign with it does.
-	s.signer.turn <- struct{}{}
-	defer func() { <-s.signer.turn }()
-	if session, ok := s.sessions.Lookup(key); ok {
-		return session, nil // it was built meanwhile
 	}
 	session, err := s.newSession(credentials)
 	if err == nil {
@@ -145,7 +142,6 @@ func (s *PluginSPIImpl) init() {
 	}
 	s.sessions = recent.New[string, *Session](s.Clock, idleAfter)
 	s.writers = make(chan struct{}, 1)
-	s.signer = newSigner(s.Clock)
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
@@ -212,7 +208,7 @@ func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	case c.ServiceAccountKey == "":
 		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, c.TokenFile, s.Clock)
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
-		return keyExchange(s.Config, c.ServiceAccountKey, s.signer)
+		return keyExchange(s.Config, c.ServiceAccountKey)
 	default:
 		return nil, &CredentialsError{Reason: "the service account has a key and a workload identity, must have one of them"}
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,26 +35,38 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 	})
 }
 
-// Whoever writes Secrets may write many: keys are read and sign one after the other, on one core.
-func TestASessionIsBuiltOnceAndWaitsForItsTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		known := r.sessionIn(iaasmock.SecondProjectID)
-		r.sessions.signer.turn <- struct{}{} // somebody signs
-		built := make(chan *Session, 3)
-		for range cap(built) {
-			go func() { built <- r.session() }()
+func TestCallersShareTheSessionThatIsBuilt(t *testing.T) {
+	r := newRig(t)
+	built := make(chan *Session, 50)
+	for range cap(built) {
+		go func() {
+			session, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: string(r.key)})
+			if err != nil {
+				t.Error(err)
+			}
+			built <- session
+		}()
+	}
+	first := <-built
+	for range cap(built) - 1 {
+		if <-built != first {
+			t.Fatal("equal credentials get several sessions")
 		}
-		synctest.Wait()
-		if len(built) != 0 || r.sessionIn(iaasmock.SecondProjectID) != known {
-			t.Errorf("%d sessions are built beside a signature, want only those that are known", len(built))
+	}
+}
+
+// Whoever writes a Secret knows its project, and may know another's service account. Nothing that he makes
+// up finds the session of the other Secret.
+func TestNoCredentialIsLeftOutOfASessionsKey(t *testing.T) {
+	all := Credentials{ProjectID: "p", ServiceAccountKey: "k", ServiceAccountEmail: "e", Token: "t", TokenFile: "f"}
+	fields := reflect.TypeFor[Credentials]()
+	for i := range fields.NumField() {
+		without := all
+		reflect.ValueOf(&without).Elem().Field(i).SetString("")
+		if without.sessionKey() == all.sessionKey() {
+			t.Errorf("without %s the same session is found", fields.Field(i).Name)
 		}
-		<-r.sessions.signer.turn
-		first := <-built
-		if second, third := <-built, <-built; second != first || third != first {
-			t.Error("equal credentials get several sessions")
-		}
-	})
+	}
 }
 
 // A redirect would carry the access token, the assertion, or the workload identity's token, to another
@@ -108,8 +122,18 @@ func TestNoAmbientCredentialIsUsed(t *testing.T) {
 		"STACKIT_SERVICE_ACCOUNT_TOKEN", "STACKIT_CREDENTIALS_PATH", "STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE"} {
 		t.Setenv(name, "not-to-be-used")
 	}
-	t.Setenv("STACKIT_TOKEN_BASEURL", "http://127.0.0.1:1/not-to-be-used")
+	const elsewhere = "http://elsewhere.invalid"
+	for _, name := range []string{"STACKIT_TOKEN_BASEURL", "STACKIT_IDP_TOKEN_ENDPOINT", "STACKIT_IAAS_CUSTOM_ENDPOINT"} {
+		t.Setenv(name, elsewhere)
+	}
 	r := newRig(t)
+	cloud := r.sessions.Transport
+	r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+		if strings.HasPrefix(request.URL.String(), elsewhere) {
+			t.Errorf("%s is sent where the environment says", request.Method)
+		}
+		return cloud.RoundTrip(request)
+	})
 	if err := list(t.Context(), r.session()); err != nil {
 		t.Errorf("with the Secret's key alone: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,9 +72,13 @@ func (c Config) isAPIServers() func(audience string) bool {
 		}
 	}
 	return func(audience string) bool {
-		return strings.Contains(strings.ToLower(audience), "kubernetes.default") || slices.Contains(own, audience)
+		return apiServerAudience.MatchString(audience) || slices.Contains(own, audience)
 	}
 }
+
+// apiServerAudience matches the usual audiences of API servers, as a URL or a host: "kubernetes" alone, as
+// Gardener's shoots have it, and whatever begins "kubernetes.default", as kube-apiserver's default issuer does.
+var apiServerAudience = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*:)?/*kubernetes(\.default.*|[:/].*|\s*)$`)
 
 // identityExchange uses the SDK's flow for workload identities, once: the flow would take
 // each field that is not set from the environment. The token of a file is read for each

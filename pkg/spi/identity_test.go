@@ -30,13 +30,14 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 	for name, credentials := range map[string]Credentials{
 		"a token": {Token: i.token(nil)}, "a file": {TokenFile: dir + "/token"},
 		"a token beside a file": {Token: i.token(map[string]any{"jti": "2"}), TokenFile: "/a/file/that/is/not/there"},
+		"two audiences":         {Token: i.token(map[string]any{"aud": []string{workload.Audience, "https://kubernetes.example"}})},
 	} {
 		if err := i.list(credentials); err != nil {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
-	if tokens := i.cloud.CallCounts()["Token"]; tokens != 3 {
-		t.Errorf("%d exchanges, want 3", tokens)
+	if tokens := i.cloud.CallCounts()["Token"]; tokens != 4 {
+		t.Errorf("%d exchanges, want 4", tokens)
 	}
 	t.Setenv("STACKIT_SERVICE_ACCOUNT_EMAIL", i.email)
 	i.email = ""
@@ -62,6 +63,10 @@ func TestTokensThatAreNotSent(t *testing.T) {
 		"a short API server's":         {claims: map[string]any{"aud": "kubernetes.default.svc"}, says: "Kubernetes API server"},
 		"an API server's with a port":  {claims: map[string]any{"aud": "https://Kubernetes.Default.svc:443/"}, says: "Kubernetes API server"},
 		"an API server's among others": {claims: map[string]any{"aud": amongOthers}, says: "Kubernetes API server"},
+		"a shoot's API server's":       {claims: map[string]any{"aud": []string{"kubernetes", "gardener"}}, says: "Kubernetes API server"},
+		"a shoot's alone":              {claims: map[string]any{"aud": "kubernetes"}, says: "Kubernetes API server"},
+		"a shoot's as a URL":           {claims: map[string]any{"aud": "https://Kubernetes:443/"}, says: "Kubernetes API server"},
+		"an API server's without //":   {claims: map[string]any{"aud": []string{"gardener", "//kubernetes.default"}}, says: "Kubernetes API server"},
 		"the pod's own API server's":   {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
 		"another pod's":                {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"}, says: "Kubernetes API server"},
 		"no JWT":                       {token: "s3cr3t", says: "no JWT"},

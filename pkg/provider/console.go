@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // Why a server never joined: the manager replaces a Machine that has no Node after its creation
@@ -109,7 +110,7 @@ const (
 // Explain returns why a server did not become a Node, by its console log: a word, such as "dns" or
 // "cloud-init", or "unknown". kubernetes/runbooks.md says what to do about each. excerpts are the parts of at
 // most 10 lines that show it, of at most 200 bytes each. They may be logged: no line about passwords or tokens
-// is among them, and what repeats userData, the server's, is replaced.
+// is among them, and a part that repeats userData, the server's, is withheld.
 func Explain(log, userData string) (cause string, excerpts []string) {
 	isWhole := strings.Count(log, "\n") < consoleLines && len(log) <= maxConsole
 	log = terminalCodes.ReplaceAllString(log[max(0, len(log)-maxConsole):], "")
@@ -128,7 +129,7 @@ func Explain(log, userData string) (cause string, excerpts []string) {
 		}
 	}
 	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
-		excerpt = tokens.ReplaceAllString(redacted(excerpt, userData), "(token)")
+		excerpt = tokens.ReplaceAllString(redacted(excerpt, "", &apis.ProviderSpec{UserData: userData}), "(token)")
 		excerpts[i] = strings.TrimSpace(excerpt[:min(len(excerpt), maxExcerpt)])
 	}
 	return cause, excerpts

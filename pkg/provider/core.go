@@ -234,7 +234,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	case err != nil:
 		return err
 	case server.Status == statusError:
-		return faultyError(server, "") // no Secret is at hand
+		return faultyError(server, nil) // no Secret is at hand
 	default:
 		return nil
 	}

@@ -262,7 +262,7 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	case !errors.Is(err, errFaulty):
 		return err
 	}
-	fault := faultyError(t.last.server, c.spec.UserData)
+	fault := faultyError(t.last.server, c.spec)
 	if c.fromOpenStack {
 		return fault
 	}
@@ -279,7 +279,7 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 // told now. If the DELETE fails, the Machine's next call finds the server.
 func (c *creation) discard(ctx context.Context, failed *tracked) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", failed.id,
-		"reason", sanitize(failed.last.server.reason(c.spec.UserData).Error()))
+		"reason", sanitize(failed.last.server.reason(c.spec).Error()))
 	deletion := c.deletionOf(failed.last.server, failed.last.everListed)
 	limited, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
 	err := deletion.sendDelete(limited)

@@ -18,6 +18,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -266,9 +267,9 @@ func interruptedError(err error) error {
 }
 
 // faultyError is a server that ended in ERROR: what the API says of it decides, as the answer to a POST.
-func faultyError(server *Server, userData string) error {
+func faultyError(server *Server, spec *apis.ProviderSpec) error {
 	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
-		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(userData))}
+		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(spec))}
 }
 
 // What the services behind the API say. STACKIT publishes no list: these are the words of Nova, Neutron,

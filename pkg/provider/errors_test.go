@@ -30,7 +30,7 @@ import (
 // TestClassify walks the table of rules.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
-		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, ""), isOfIaaS: true}
+		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, "", nil), isOfIaaS: true}
 	}
 	page := func(call apiCall, status int, body string) error {
 		return &APIError{Call: call, StatusCode: status, foreignCause: foreignCause([]byte(body))}
@@ -414,11 +414,11 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 
 func checkExhausted(t *testing.T, message string, want Reason) {
 	t.Helper()
-	errs := []error{faultyError(&Server{ID: "s", ErrorMessage: message}, "")}
+	errs := []error{faultyError(&Server{ID: "s", ErrorMessage: message}, nil)}
 	for _, status := range []int{400, 403, 409, 413, 429, 500} { // of 500 nobody knows what such a POST made
 		if want.Code() == codes.ResourceExhausted || want == ReasonRequestRefused && status < 500 {
 			errs = append(errs, &APIError{Call: callCreateServer, StatusCode: status, Message: message,
-				shown: redacted(message, "")})
+				shown: redacted(message, "", nil)})
 		}
 	}
 	for _, err := range errs {

@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // many returns the part n times, with commas between them and a number in place of "#".
@@ -105,45 +107,95 @@ func TestManyErrorsAreToldAtOnce(t *testing.T) {
 const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr<&>s3cr3t\"\ntoken: abc123.0123456789abcdef\n"
 
 func TestRedactedMessage(t *testing.T) {
+	const (
+		id     = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+		name   = "shoot--demo--worker-1"
+		asJSON = `"#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`
+		lines  = "a: b\nc: d\ne: f\ng: h\ni: j\n"
+	)
 	encoded := base64.StdEncoding.EncodeToString([]byte(someUserData))
 	quoted := strconv.Quote(someUserData)
-	const asJSON = `"#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`
-	for name, row := range map[string]struct {
-		message, want string
+	spec := &apis.ProviderSpec{MachineType: "g2i.4-with-a-long-name", AvailabilityZone: "eu01-1",
+		Labels:   map[string]string{"example.org/a-long-key": "a-long-value"},
+		Metadata: map[string]any{"a": []any{map[string]any{"b": "within-the-metadata"}}}}
+	for title, row := range map[string]struct {
+		userData, message string
+		isWithheld        bool
 	}{
-		"nothing of it":     {"machine type is not valid", "machine type is not valid"},
-		"as it is":          {"wrong: " + someUserData + "!", "wrong: (userData)!"},
-		"base64":            {"wrong: " + encoded + "!", "wrong: (userData)!"},
-		"quoted as Go does": {"wrong: " + quoted + "!", `wrong: "(userData)"!`},
-		"quoted as JSON":    {"wrong: " + asJSON, `wrong: "(userData)`},
-		"cut off":           {"wrong: " + quoted[:40] + "...", `wrong: "(userData)...`},
-		"twice":             {someUserData + " and " + encoded, "(userData) and (userData)"},
-		"15 characters":     {"wrong: " + someUserData[:15] + "!", "wrong: " + someUserData[:15] + "!"},
-		"16 characters":     {"wrong: " + someUserData[:16] + "!", "wrong: (userData)!"},
-		"a name within it":  {"no shoot--demo--worker-1 here", "no shoot--demo--worker-1 here"},
-		"cut to 4 KiB":      {strings.Repeat("x", maxMessage-1) + "ü", strings.Repeat("x", maxMessage-1) + "?"},
+		"nothing of it":                {someUserData, "machine type is not valid", false},
+		"as it is":                     {someUserData, "wrong: " + someUserData + "!", true},
+		"from its middle":              {someUserData, "wrong at line 4: token: abc123.0123456789abcdef, line 5", true},
+		"its last 16 characters":       {someUserData, "wrong: 6789abcdef" + someUserData[len(someUserData)-17:], true},
+		"base64":                       {someUserData, "wrong: " + encoded + "!", true},
+		"base64 from its middle":       {someUserData, "wrong: " + encoded[21:37] + "!", true},
+		"quoted as Go does":            {someUserData, "wrong: " + quoted + "!", true},
+		"quoted as JSON":               {someUserData, "wrong: " + asJSON, true},
+		"short lines, quoted":          {lines, "wrong: " + strconv.Quote(lines[5:20]), true},
+		"cut off":                      {someUserData, "wrong: " + quoted[:40] + "...", true},
+		"15 characters":                {someUserData, "wrong: " + someUserData[:15] + "!", false},
+		"16 characters":                {someUserData, "wrong: " + someUserData[:16] + "!", true},
+		"15 characters twice":          {someUserData, someUserData[:15] + "!" + someUserData[20:35], false},
+		"the name within it":           {someUserData, `hostname: shoot--demo--worker-1`, false},
+		"the name and more":            {someUserData, "config\nhostname: shoot--demo--worker-1\npassword", true},
+		"a UUID":                       {"image: " + id, "image: " + id + " is gone", false},
+		"a UUID and more":              {"image-reference: " + id, "image-reference: " + id + " is gone", true},
+		"the class's machine type":     {"type=g2i.4-with-a-long-name", "type=g2i.4-with-a-long-name", false},
+		"the class's label":            {"example.org/a-long-key=a-long-value", "label example.org/a-long-key=a-long-value", false},
+		"the class's metadata":         {"x: within-the-metadata", "within-the-metadata is unknown", false},
+		"a short value within it":      {"pass: eu01-1eu01-1x7!aZ-very-secret", "bad: eu01-1x7!aZ-very-secret", true},
+		"a short one":                  {"hunter2\n", "wrong password hunter2 there", true},
+		"a short one, base64":          {"hunter2\n", "wrong: aHVudGVyMgo=", true},
+		"a part of a short one":        {"hunter2\n", "wrong password hunter", false},
+		"a short one that is the name": {name, "no " + name + " here", false},
+		"an empty one":                 {"", "wrong", false},
+		"blanks":                       {" \n", "wrong \n", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := redacted(row.message, someUserData); got != row.want {
-				t.Errorf("%q becomes %q, want %q", row.message, got, row.want)
+		t.Run(title, func(t *testing.T) {
+			spec := *spec
+			spec.UserData = row.userData
+			want := row.message
+			if row.isWithheld {
+				want = withheld
+			}
+			if got := redacted(row.message, name, &spec); got != want {
+				t.Errorf("%q becomes %q, want %q", row.message, got, want)
 			}
 		})
 	}
+	long := strings.Repeat("x", maxMessage-1)
+	if got := redacted(long+"ü", name, nil); got != long+"?" {
+		t.Errorf("a message of 4 KiB + 1 becomes one of %d bytes: …%q", len(got), got[len(got)-2:])
+	}
 }
 
-// Whatever the message and the userData: the beginning of userData is not left.
+// A class may have 256 KiB of userData, and every call of 500 Machines fail.
+func BenchmarkRedacted(b *testing.B) {
+	spec := &apis.ProviderSpec{UserData: strings.Repeat(someUserData, (256<<10)/len(someUserData))}
+	message := strings.Repeat("machine type is not valid ", 20)
+	for b.Loop() {
+		_ = redacted(message, "m1", spec)
+	}
+}
+
+// Whatever the message and the userData: 16 bytes of userData are never shown.
 func FuzzRedacted(f *testing.F) {
 	f.Add("wrong: "+someUserData, someUserData)
 	f.Add("wrong: "+strconv.Quote(someUserData)[:50], someUserData)
 	f.Add(strings.Repeat("ü", 30), strings.Repeat("ü", 40))
 	f.Add(strings.Repeat("a", 100), strings.Repeat("a", 50))
 	f.Fuzz(func(t *testing.T, message, userData string) {
-		text := withoutRepeated(message, []string{userData})
-		if len(userData) >= minRepeated && strings.Contains(strings.ReplaceAll(text, "(userData)", "\x00"), userData[:minRepeated]) {
-			t.Errorf("%q is left of %q", userData[:minRepeated], text)
-		}
-		if got := redacted(message, userData); !utf8.ValidString(got) {
+		got := redacted(message, "", &apis.ProviderSpec{UserData: userData})
+		if !utf8.ValidString(got) {
 			t.Errorf("%q is no valid UTF-8", got)
+		}
+		if got == withheld || uuids.MatchString(message) {
+			return
+		}
+		trimmed := strings.TrimSpace(userData)
+		for i := 0; i+minRepeated <= len(trimmed); i++ {
+			if strings.Contains(message[:min(len(message), maxMessage)], trimmed[i:i+minRepeated]) {
+				t.Fatalf("%q shows %q of userData", got, trimmed[i:i+minRepeated])
+			}
 		}
 	})
 }

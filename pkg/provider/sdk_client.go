@@ -46,7 +46,7 @@ var (
 // CreateServer implements StackitClient.
 func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
 	ctx, asked := c.ask(ctx, callCreateServer)
-	asked.userData, asked.isExclusive = request.Spec.UserData, isExclusive(request.Spec)
+	asked.request = request
 	payload := serverPayload(request)
 	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
 	if err != nil {
@@ -198,11 +198,9 @@ func all[SDK, T any](
 type exchange struct {
 	call      apiCall
 	projectID string
-	// userData is what the call sends, which no error may repeat.
-	userData string
-	// isExclusive reports whether the call creates a server with NICs or volumes that exist.
-	isExclusive bool
-	response    *http.Response
+	// request is the server that the call creates; nil for other calls. No error may repeat its userData.
+	request  *ServerRequest
+	response *http.Response
 }
 
 // ask begins a call. Its answer is captured through the context.
@@ -225,11 +223,19 @@ func (e *exchange) unusable(err error) error {
 }
 
 func (e *exchange) translated() *APIError {
-	translated := &APIError{Call: e.call, projectID: e.projectID, isExclusive: e.isExclusive}
+	translated := &APIError{Call: e.call, projectID: e.projectID}
+	translated.isExclusive = e.request != nil && isExclusive(e.request.Spec)
 	if e.response != nil {
 		translated.RequestID = spi.RequestID(e.response.Header)
 	}
 	return translated
+}
+
+func (e *exchange) redacted(message string) string {
+	if e.request == nil {
+		return redacted(message, "", nil)
+	}
+	return redacted(message, e.request.Name, e.request.Spec)
 }
 
 // done is failure for a call whose answer has nothing to decode: 204 by the document. With a status of success
@@ -268,7 +274,7 @@ func (e *exchange) failure(err error) error {
 		return translated
 	case answer.StatusCode < http.StatusMultipleChoices && json.Valid(answer.Body):
 		// The SDK's error would repeat the body.
-		translated.Err = fmt.Errorf("%w: %s", errUnreadable, redacted(answer.ErrorMessage, e.userData))
+		translated.Err = fmt.Errorf("%w: %s", errUnreadable, e.redacted(answer.ErrorMessage))
 		return translated
 	}
 	translated.StatusCode = answer.StatusCode
@@ -278,6 +284,6 @@ func (e *exchange) failure(err error) error {
 	if translated.Message == "" && e.call == callCreateServer {
 		translated.foreignCause = foreignCause(answer.Body)
 	}
-	translated.shown = redacted(translated.Message, e.userData)
+	translated.shown = e.redacted(translated.Message)
 	return translated
 }

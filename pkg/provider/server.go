@@ -590,7 +590,7 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 		return nil
 	case r.wasRetried:
 		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
-			t.id, server.Status, server.reason(t.call.spec.UserData))
+			t.id, server.Status, server.reason(t.call.spec))
 	default:
 		r.hasFailed = true
 	}

@@ -98,12 +98,12 @@ func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 
-// reason is why the server failed, for texts; userData is the one that it was made with.
-func (s *Server) reason(userData string) error {
+// reason is why the server failed, for texts; spec is the one that it was made with, or nil.
+func (s *Server) reason(spec *apis.ProviderSpec) error {
 	if s.ErrorMessage == "" {
 		return errors.New("no reason given")
 	}
-	return errors.New(redacted(s.ErrorMessage, userData))
+	return errors.New(redacted(s.ErrorMessage, s.Name, spec))
 }
 
 // ServerRequest is a server to create.

@@ -101,7 +101,7 @@ func (c *call) initialize(ctx context.Context) (id string, addresses []corev1.No
 	}
 	addresses, err = t.awaitReady(ctx)
 	if errors.Is(err, errFaulty) {
-		err = faultyError(t.last.server, c.spec.UserData)
+		err = faultyError(t.last.server, c.spec)
 	}
 	return t.id, addresses, err
 }

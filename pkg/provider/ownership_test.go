@@ -85,6 +85,24 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 	}
 }
 
+// A name alone makes a server nobody's: only the Machine's ProviderID, which names it, does.
+func TestAServerWithoutLabelsIsOwnedByItsProviderID(t *testing.T) {
+	server := &provider.Server{ID: someServerID, Name: "m1"}
+	for _, byID := range []bool{true, false} {
+		err := provider.CheckOwned("m1", "class-a", map[string]string{clusterLabel: "shoot-a"}, server, byID)
+		if isOwned := err == nil; isOwned != byID {
+			t.Errorf("with byID %t: %v", byID, err)
+		}
+	}
+	bubble(t, "deleted without a ProviderID", func(t *testing.T) {
+		r := newRig(t)
+		foreign := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
+		r.restartNow()
+		wantCode(t, r.remove(machine("m1")), codes.FailedPrecondition)
+		r.wantOnly(foreign)
+	})
+}
+
 // Where the cluster is unknown nothing can be told from another cluster's: no server is touched until the label is right.
 // No server can carry a label that is not valid, but those that were made before it was edited carry the old one.
 func TestAClassWhoseClusterIsUnknown(t *testing.T) {
@@ -243,6 +261,12 @@ func TestCredentialsOfASecret(t *testing.T) {
 		"key and token": {
 			map[string]string{key: "{}", email: "a@b.c", token: "t"}, codes.InvalidArgument,
 			[]string{"secret." + email + ": Forbidden", "secret." + token + ": Forbidden", key}},
+		"two spellings of the key": {
+			map[string]string{key: "s3cr3t-1", "serviceaccount.json": "s3cr3t-2"}, codes.InvalidArgument,
+			[]string{"secret." + key + ": Invalid", "differs"}},
+		"two spellings of the project": {
+			map[string]string{key: "{}", "project-id": "s3cr3t"}, codes.InvalidArgument,
+			[]string{"secret.projectId: Invalid", "differs"}},
 		"Gardener's key and file": {
 			map[string]string{"serviceaccount.json": "{}", email: "a@b.c", file: "/f"}, codes.InvalidArgument,
 			[]string{"secret." + file + ": Forbidden"}},

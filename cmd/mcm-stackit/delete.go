@@ -13,10 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -31,21 +29,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-const (
-	defaultOlderThan = time.Hour
-	// leastOlderThan is the manager's creation timeout: younger servers may be in the making.
-	leastOlderThan = 20 * time.Minute
-)
-
 // deleting is one run of delete server.
 type deleting struct {
 	*options
-	delete       deleteserver.Options
-	clusters     []string
-	target       string
-	context      string
-	withoutNodes bool
-	yes          bool
+	ids     []string
+	target  string
+	context string
+	dryRun  bool
 	// The API servers that were asked.
 	controlHost, targetHost string
 }
@@ -55,27 +45,29 @@ func (o *options) newDeleteCommand() *cobra.Command {
 	d := &deleting{options: o}
 	command := &cobra.Command{
 		Use:   "server ID...",
-		Short: "Delete servers that no Machine and no working Node names",
+		Short: "Delete servers that no Machine and no Node names",
 		Long: `Deletes the servers whose IDs are given, as "list servers --orphans -o name" prints them, and waits until
 they are gone. It is for migrations and restores, when the manager does not run: a manager that runs
-deletes orphans itself. Each server is checked by itself. Refused is one
+deletes orphans itself. Each server is checked by itself. It is refused unless
 
-  that is no orphan: a Machine of any namespace names it by ProviderID, label or name; it lacks a label
-    of the manager's; or it is of a cluster that neither a MachineClass here nor --cluster names;
-  whose name is not its machine label; or that has a tag kubernetes.io-cluster-... of OpenStack's;
-  that is younger than --older-than by the API's clock;
-  that a Node of the target cluster names, if that is Ready, or was less than --older-than ago.
+  no Machine of any namespace names it, by ProviderID, label or name, and a MachineClass of this cluster
+    has its cluster label;
+  no Node of the target cluster names it, by ID, name or address, Ready or not, and another Node there is a
+    server with the same cluster label: else it is the wrong target;
+  it is older than an hour by the API's clock.
 
-It needs the cluster with the Machines, and either --target-kubeconfig or --without-nodes. All is looked
-at once more right before each DELETE.
+A server without the manager's labels, with two cluster labels of different values or with OpenStack's tag is
+refused, too. What is left is shown, and the value of its cluster label must be typed on a terminal. All is
+looked at once more right before each DELETE.
 
 Exit codes: 0 every server is gone; 1 one was refused or is still there, or the answer was no; 2 one was
-not found, or what became of it is unknown; 64 wrong usage.`,
-		Example: `  # Delete a server, after a question
-  mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig
+not found, or what became of it is unknown; 64 wrong usage. With --dry-run: 0 none is refused; 1 one is; 2 one
+was not found.`,
+		Example: `  # Say which orphans may go
+  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) --target-kubeconfig target.kubeconfig --dry-run
 
-  # Delete up to ten orphans without a question
-  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) --target-kubeconfig target.kubeconfig --yes`,
+  # Delete a server, once the value of its cluster label is typed
+  mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := d.readArguments(args); err != nil {
 				return err
@@ -95,15 +87,9 @@ not found, or what became of it is unknown; 64 wrong usage.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join")
+	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join; required")
 	flags.StringVar(&d.context, "target-context", "", "context of --target-kubeconfig (default: its current one)")
-	flags.BoolVar(&d.withoutNodes, "without-nodes", false, "look at no Nodes: the cluster that the machines join is gone")
-	flags.DurationVar(&d.delete.OlderThan, "older-than", defaultOlderThan,
-		"least age of a server that is deleted, at least 20m")
-	flags.StringArrayVar(&d.clusters, "cluster", nil,
-		"label key=value of a cluster whose MachineClasses are gone; may be repeated")
-	flags.BoolVarP(&d.yes, "yes", "y", false,
-		"do not ask; at most 10 servers, of clusters of which the target cluster has a Node")
+	flags.BoolVar(&d.dryRun, "dry-run", false, "say which servers would be deleted, and end")
 	parent.AddCommand(command)
 	return parent
 }
@@ -112,30 +98,22 @@ func (d *deleting) readArguments(ids []string) error {
 	switch {
 	case len(ids) == 0:
 		return wrongUsage("no server is named: give IDs, as list servers --orphans -o name prints them")
-	case (d.target != "") == d.withoutNodes:
-		return wrongUsage("give either --target-kubeconfig or --without-nodes")
-	case d.yes && d.withoutNodes:
-		return wrongUsage("--yes works only with --target-kubeconfig: without Nodes somebody must be asked")
-	case !d.yes && !isTerminal(d.streams.In):
-		return wrongUsage("standard input is no terminal, and nobody can be asked: --yes deletes without a question")
-	case d.delete.OlderThan < leastOlderThan:
-		return wrongUsage("--older-than must be at least %s, the manager's creation timeout", leastOlderThan)
+	case d.target == "":
+		return wrongUsage("--target-kubeconfig is missing: whether a Node needs a server, only the cluster with the Nodes knows")
+	case !d.dryRun && !isTerminal(d.streams.In):
+		return wrongUsage("standard input is no terminal, and nobody can be asked: --dry-run only says which servers would go")
 	}
 	for _, id := range ids {
 		id = strings.TrimPrefix(id, "server/")
 		if !validation.IsUUID(id) {
 			return wrongUsage("%q is no server ID: must be a UUID in lower case, or server/UUID", id)
 		}
-		if !slices.Contains(d.delete.IDs, id) {
-			d.delete.IDs = append(d.delete.IDs, id)
+		if !slices.Contains(d.ids, id) {
+			d.ids = append(d.ids, id)
 		}
 	}
-	for _, label := range d.clusters {
-		cluster, err := account.ParseClusterLabel(label)
-		if err != nil {
-			return wrongUsage("--cluster: %v", err)
-		}
-		d.delete.Clusters = append(d.delete.Clusters, cluster)
+	if len(d.ids) > deleteserver.MaxServers {
+		return wrongUsage("%d servers are named, must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
 	}
 	return nil
 }
@@ -145,33 +123,66 @@ func (d *deleting) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := deleteserver.Look(ctx, access, d.delete)
+	plan, err := deleteserver.Look(ctx, access, d.ids, func(read int) { d.progress("read", read, len(d.ids)) })
 	if err != nil {
 		return err
 	}
 	for _, problem := range plan.Problems {
 		d.say("%v", problem)
 	}
-	if d.yes {
-		plan.RefuseUnasked()
-	}
 	for _, server := range plan.Servers {
 		if server.Outcome != "" {
 			d.report(server)
 		}
 	}
-	if left := plan.ToDelete(); len(left) > 0 {
-		d.show(plan, left)
-		if !d.yes && !d.confirm(ctx, len(left)) {
-			d.say("Nothing was deleted.")
-			return exitWith(report.ExitWrong)
-		}
-		plan.Delete(ctx, d.report)
+	left := plan.ToDelete()
+	if len(left) == 0 {
+		return exitWith(deletedExitCode(plan))
 	}
+	cluster, err := onlyCluster(left)
+	if err != nil {
+		return err
+	}
+	d.show(plan, left)
+	switch {
+	case d.dryRun:
+		return exitWith(deletedExitCode(plan))
+	case !d.confirm(ctx, len(left), cluster):
+		d.say("Nothing was deleted.")
+		return exitWith(report.ExitWrong)
+	}
+	deleted := 0
+	plan.Delete(ctx, func(server *deleteserver.Server) {
+		d.report(server)
+		deleted++
+		d.progress("done with", deleted, len(left))
+	})
 	return exitWith(deletedExitCode(plan))
 }
 
-// connectBoth reaches the control cluster, and the target cluster unless Nodes are not to be looked at.
+// progress tells every tenth of many servers: each takes its time.
+func (d *deleting) progress(what string, number, of int) {
+	if of > 10 && number%10 == 0 {
+		d.say("%s %d of %d servers", what, number, of)
+	}
+}
+
+// onlyCluster returns the value of the servers' cluster label. Those of two clusters are not confirmed at once.
+func onlyCluster(servers []*deleteserver.Server) (string, error) {
+	var values []string
+	for _, server := range servers {
+		values = slices.AppendSeq(values, maps.Values(account.ClusterLabels(server.Shown.Labels)))
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) > 1 {
+		return "", fmt.Errorf("the servers are of %d clusters: %s; name those of one at a time",
+			len(values), report.OneLine(strings.Join(values, ", ")))
+	}
+	return values[0], nil
+}
+
+// connectBoth reaches the control cluster and the target cluster.
 func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	access, err := d.operator(ctx)
 	if err != nil {
@@ -184,10 +195,7 @@ func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.controlHost, access.Target = control.Host, nil
-	if d.withoutNodes {
-		return access, nil
-	}
+	d.controlHost = control.Host
 	target, err := d.targetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, err)
@@ -215,14 +223,14 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 	return config, err
 }
 
-// show says what is deleted, and by what was decided that nobody needs it.
+// show says what is to be deleted, and by what was decided that nobody needs it.
 func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server) {
 	table := printers.GetNewTabWriter(d.streams.ErrOut)
-	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tSTATE\tAGE\tCLUSTER\tPROJECT\tREGION")
+	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tPROJECT\tREGION\tNOBODY'S BECAUSE")
 	for _, server := range servers {
 		shown := server.Shown
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", server.ID, report.OneLine(shown.Name), shown.Status,
-			duration.HumanDuration(server.Date.Sub(shown.CreatedAt)), report.OneLine(server.Cluster()),
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n", server.ID, report.OneLine(shown.Name),
+			duration.HumanDuration(server.Date.Sub(shown.CreatedAt)), report.OneLine(shown.Status), report.OneLine(server.Cluster()),
 			server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
@@ -234,27 +242,13 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}
-	d.say("No Machine names them: context %s (%s) has %s%s.",
-		name, d.controlHost, report.Count(plan.Machines, "Machine"), where)
-	if d.withoutNodes {
-		d.say("Whether a Node works on them was not looked at (--without-nodes).")
-		return
-	}
-	d.say("No Node that works is one of them: %s has %s.", d.targetHost, report.Count(plan.Nodes, "Node"))
-	for _, cluster := range slices.Sorted(maps.Keys(plan.ClusterNodes)) {
-		if plan.ClusterNodes[cluster] == 0 {
-			d.say("0 of %s are servers of %s: is this the right cluster?", report.Count(plan.Nodes, "Node"), cluster)
-		}
-	}
+	d.say("Context %s (%s) has %s%s; %s has %s.", name, d.controlHost, report.Count(plan.Machines, "Machine"), where,
+		d.targetHost, report.Count(plan.Nodes, "Node"))
 }
 
-// confirm asks whether to delete so many servers.
-func (d *deleting) confirm(ctx context.Context, number int) bool {
-	want := "yes"
-	if number > deleteserver.MaxUnasked {
-		want = strconv.Itoa(number)
-	}
-	_, _ = fmt.Fprintf(d.streams.ErrOut, "Delete %s? Type %s: ", report.Count(number, "server"), want)
+// confirm asks whether to delete so many servers: whoever types the cluster's name has read which one it is.
+func (d *deleting) confirm(ctx context.Context, number int, cluster string) bool {
+	_, _ = fmt.Fprintf(d.streams.ErrOut, "Delete %s of cluster %s? Type the cluster's name: ", report.Count(number, "server"), report.OneLine(cluster))
 	line := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(d.streams.In).ReadString('\n')
@@ -262,7 +256,7 @@ func (d *deleting) confirm(ctx context.Context, number int) bool {
 	}()
 	select {
 	case text := <-line:
-		return text == want
+		return text == cluster
 	case <-ctx.Done():
 		return false
 	}

@@ -78,11 +78,11 @@ func TestBrokenKubeconfig(t *testing.T) {
 
 func TestBrokenTargetKubeconfig(t *testing.T) {
 	broken, whole := kubeconfigs(t)
-	args := deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken)
+	args := deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken)
 	environmentRow{args, 2, "", "reading --target-kubeconfig"}.
 		run(t, "cannot be parsed", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
-	args = deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
+	args = deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
 	environmentRow{args, 2, "", "it names no cluster"}.
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
@@ -180,7 +180,7 @@ func TestSignalEndsDeleteServer(t *testing.T) {
 		"contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := deleteServer(aServer, "--target-kubeconfig", target, "--yes", "--server", server.URL,
+	args := deleteServer(aServer, "--target-kubeconfig", target, "--dry-run", "--server", server.URL,
 		"--project-id", iaasmock.DefaultProjectID, "--region", "eu01")
 	command, _, stderr := invocation{args: args, env: []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_NO_AUTH=true"}}.command(t)
 	if err := command.Start(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -58,7 +59,14 @@ const aServer = "20000000-0000-4000-8000-000000000001"
 func deleteServer(words ...string) []string { return append([]string{"delete", "server"}, words...) }
 
 func deleteTarget(words ...string) []string {
-	return append(deleteServer(aServer, "--target-kubeconfig=x", "--yes"), words...)
+	return append(deleteServer(aServer, "--target-kubeconfig=x", "--dry-run"), words...)
+}
+
+func manyServers(number int) (ids []string) {
+	for i := range number {
+		ids = append(ids, fmt.Sprintf("30000000-0000-4000-8000-%012d", i))
+	}
+	return ids
 }
 
 // invocation is a run of the command.
@@ -148,17 +156,17 @@ func TestWrongUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		"unknown command":       {[]string{"bogus"}, `unknown command "bogus"`},
-		"unknown list":          {[]string{"list", "bogus"}, `unknown command "bogus"`},
-		"unknown shell":         {[]string{"completion", "bogus"}, `unknown command "bogus"`},
-		"unknown flag":          {[]string{"options", "--nope"}, "unknown flag: --nope"},
-		"delete nothing":        {deleteServer("--without-nodes"), "no server is named"},
-		"delete without Nodes?": {deleteServer(aServer), "give either --target-kubeconfig or --without-nodes"},
-		"delete with both":      {deleteServer(aServer, "--without-nodes", "--target-kubeconfig=x"), "give either"},
-		"yes without Nodes":     {deleteServer(aServer, "--without-nodes", "--yes"), "--yes works only with --target"},
-		"nobody to ask":         {deleteServer(aServer, "--without-nodes"), "standard input is no terminal"},
-		"flag of another":       {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
-		"timeout in words":      {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
+		"unknown command":      {[]string{"bogus"}, `unknown command "bogus"`},
+		"unknown list":         {[]string{"list", "bogus"}, `unknown command "bogus"`},
+		"unknown shell":        {[]string{"completion", "bogus"}, `unknown command "bogus"`},
+		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
+		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server is named"},
+		"delete without Nodes": {deleteServer(aServer, "--dry-run"), "--target-kubeconfig is missing"},
+		"nobody to ask":        {deleteServer(aServer, "--target-kubeconfig=x"), "standard input is no terminal"},
+		"delete unasked":       {deleteServer(aServer, "--target-kubeconfig=x", "--yes"), "unknown flag: --yes"},
+		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers are named, must be at most 100"},
+		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
+		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
 		"a URL as token host": {
 			[]string{"options", "--stackit-token-hosts=https://a.example"},
 			"--stackit-token-hosts must be hosts",
@@ -173,21 +181,19 @@ func TestWrongUsage(t *testing.T) {
 			[]string{"validate", "-n", "default"},
 			"nothing is named: give files with -f or -k; of a cluster, kubectl get -o yaml | mcm-stackit",
 		},
-		"-k with -f":        {[]string{"validate", "-k", "a", "-f", "b"}, "-k goes without -f and -R"},
-		"-R without -f":     {[]string{"validate", "-R", "-k", "a"}, "-k goes without -f and -R"},
-		"file without -f":   {[]string{"validate", "samples"}, `unknown command "samples"`},
-		"no cluster label":  {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
-		"no label value":    {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
-		"describe nothing":  {[]string{"describe"}, "describe needs one Machine"},
-		"describe another":  {[]string{"describe", "server", "x"}, "describe needs one Machine"},
-		"describe two":      {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
-		"describe no name":  {[]string{"describe", "machine/"}, "describe needs one Machine"},
-		"cluster of list":   {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
-		"cluster of delete": {deleteTarget("--cluster", "bad"), "--cluster: "},
-		"age of delete":     {deleteTarget("--older-than", "19m59s"), "--older-than must be at least 20m0s"},
-		"server of delete":  {deleteTarget("machine/" + aServer), "must be a UUID"},
-		"project":           {[]string{"list", "--project-id", "mine"}, "--project-id must be a UUID"},
-		"region":            {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
+		"-k with -f":       {[]string{"validate", "-k", "a", "-f", "b"}, "-k goes without -f and -R"},
+		"-R without -f":    {[]string{"validate", "-R", "-k", "a"}, "-k goes without -f and -R"},
+		"file without -f":  {[]string{"validate", "samples"}, `unknown command "samples"`},
+		"no cluster label": {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
+		"no label value":   {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
+		"describe nothing": {[]string{"describe"}, "describe needs one Machine"},
+		"describe another": {[]string{"describe", "server", "x"}, "describe needs one Machine"},
+		"describe two":     {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
+		"describe no name": {[]string{"describe", "machine/"}, "describe needs one Machine"},
+		"cluster of list":  {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
+		"server of delete": {deleteTarget("machine/" + aServer), "must be a UUID"},
+		"project":          {[]string{"list", "--project-id", "mine"}, "--project-id must be a UUID"},
+		"region":           {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -110,9 +111,9 @@ func (o *output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// say writes a line for the user, beside the data.
+// say writes a line for the user, beside the data. What the API or a cluster said in it reaches no terminal as it is.
 func (o *options) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.streams.ErrOut, format+"\n", args...)
+	_, _ = fmt.Fprintln(o.streams.ErrOut, report.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // complete checks the flags, and reads the environment.

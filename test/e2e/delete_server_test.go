@@ -5,7 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ import (
 const apiAhead = 2 * time.Hour
 
 var _ = Describe("mcm-stackit delete server", longest, func() {
-	It("deletes the orphans that are named, unasked or once somebody says so, and nothing else", func(ctx SpecContext) {
+	It("deletes the orphans that are named, once the cluster's name is typed, and nothing else", func(ctx SpecContext) {
 		old := func(cloud http.Handler) http.Handler {
 			watched := conformance.Watch(GinkgoT(), cloud)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,46 +61,42 @@ var _ = Describe("mcm-stackit delete server", longest, func() {
 		Expect(c.api().DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, going).Execute()).To(Succeed())
 		missing := "20000000-0000-4000-8000-000000000009"
 
-		result := command.run(ctx, args("--yes", "server/"+lost, owned, node, going, missing, lost)...)
+		By("saying what would go")
+		refusals := []any{
+			HavePrefix("server/" + owned + " refused: Machine " + env.Namespace() + "/owned-1 names it; both go with: kubectl"),
+			HavePrefix("server/" + node + " refused: Node joined-1 of the target cluster is this server: restore its Machine or"),
+			"server/" + missing + " not found: not found in project " + iaasmock.DefaultProjectID + " in eu01"}
+		result := command.run(ctx, args("--dry-run", "server/"+lost, owned, node, missing, lost)...)
 		Expect(result.Code).To(Equal(report.ExitUnknown), result.Stderr)
-		Expect(strings.Split(strings.TrimSpace(result.Stdout), "\n")).To(ConsistOf(
-			"server/"+lost+" gone",
-			HavePrefix("server/"+owned+" refused: Machine "+env.Namespace()+"/owned-1 names it; both go with: kubectl"),
-			HavePrefix("server/"+node+" refused: Node joined-1 of the target cluster is this server, and Ready"),
-			Or(Equal("server/"+going+" gone"), HavePrefix("server/"+going+" not found: not found in project")),
-			"server/"+missing+" not found: not found in project "+iaasmock.DefaultProjectID+" in eu01"))
-		Expect(result.Stderr).To(ContainSubstring("has 1 Machine in " + env.Namespace()))
-		Expect(c.serverIDs()).To(ConsistOf(owned, node))
+		Expect(strings.Split(strings.TrimSpace(result.Stdout), "\n")).To(ConsistOf(refusals...))
+		Expect(result.Stderr).To(And(ContainSubstring("has 1 Machine in "+env.Namespace()), ContainSubstring(lost+"   lost-1")))
+		Expect(c.serverIDs()).To(ContainElements(lost, owned, node))
 
-		By("what list prints")
-		orphan := server("lost-3")
-		listed := command.run(ctx, "list", "servers", "--orphans", "-o", "name", "-n", env.Namespace())
-		Expect(strings.Fields(listed.Stdout)).To(ContainElement(HaveSuffix(orphan)))
-		Expect(command.run(ctx, args("--yes", "server/"+orphan)...)).To(HaveField("Code", report.ExitFine))
-		Expect(c.serverIDs()).To(ConsistOf(owned, node))
-
-		By("asking, where no Node is a server of the cluster, and for the number of more than ten")
-		Expect(c.target.Delete(ctx, joined)).To(Succeed())
-		c.createReadyNode(ctx, "another-1", missing)
-		var ids []string
-		for i := range 11 {
-			ids = append(ids, server(fmt.Sprintf("many-%d", i)))
-		}
-		for _, wrong := range []string{"yes", "10", ""} {
-			session := command.onTerminal(ctx, args(ids...)...)
-			session.answer("0 of 1 Node are servers of "+clusterLabel+"="+clusterName+": is this the right cluster(.|\n)*"+
-				"Delete 11 servers\\? Type 11: ", wrong)
+		By("asking for the cluster's name")
+		question := "Delete 1 server of cluster " + clusterName + "\\? Type the cluster's name: "
+		for _, wrong := range []string{"yes", "1", ""} {
+			session := command.onTerminal(ctx, args(lost)...)
+			session.answer(question, wrong)
 			Expect(session.wait()).To(Equal(report.ExitWrong))
 			Expect(session.output).To(gbytes.Say("Nothing was deleted."))
-			Expect(c.serverIDs()).To(HaveLen(13))
+			Expect(c.serverIDs()).To(ContainElement(lost))
 		}
-		session := command.onTerminal(ctx, append([]string{"delete", "server", "--without-nodes"}, ids[0])...)
-		session.answer("Whether a Node works on them was not looked at(.|\n)*Delete 1 server\\? Type yes: ", "yes")
-		Expect(session.wait()).To(BeZero())
-		session = command.onTerminal(ctx, args(ids...)...) // the first is not found
-		session.answer("Delete 10 servers\\? Type yes: ", "yes")
+		listed := command.run(ctx, "list", "servers", "--orphans", "-o", "name", "-n", env.Namespace())
+		Expect(strings.Fields(listed.Stdout)).To(ContainElement(HaveSuffix(lost)))
+		session := command.onTerminal(ctx, args(append(strings.Fields(listed.Stdout), owned, missing)...)...)
+		session.answer("Type the cluster's name: ", clusterName)
 		Expect(session.wait()).To(Equal(report.ExitUnknown))
-		Expect(c.serverIDs()).To(ConsistOf(owned, node))
+		Expect(session.output).To(gbytes.Say("server/" + lost + " gone"))
+		Eventually(c.serverIDs).WithTimeout(time.Minute).Should(ConsistOf(owned, node))
+
+		By("refusing all where no Node is a server of the cluster")
+		Expect(c.target.Delete(ctx, joined)).To(Succeed())
+		c.createReadyNode(ctx, "another-1", missing)
+		late := server("lost-3")
+		result = command.run(ctx, args("--dry-run", late, node)...)
+		Expect(result.Code).To(Equal(report.ExitWrong), result.Stderr)
+		Expect(strings.Count(result.Stdout, " refused: none of the 1 Nodes of the target cluster is a server of "+clusterLabel+"="+clusterName)).
+			To(Equal(2), result.Stdout)
 	}, SpecTimeout(8*time.Minute))
 })
 

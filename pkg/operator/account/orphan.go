@@ -6,6 +6,7 @@ package account
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -130,20 +131,24 @@ func IDsIn(providerID string) []string {
 	return uuid.FindAllString(strings.ToLower(providerID), -1)
 }
 
-// IsNodeOf says whether a Node is a server: by the ID in its ProviderID, of whatever form, or
-// in what its machine says of itself, or by one of its names, with or without a domain. A
-// Node has the name of its server and its Machine.
-func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
-	if slices.Contains(IDsIn(node.Spec.ProviderID), server.ID) || strings.EqualFold(node.Status.NodeInfo.SystemUUID, server.ID) {
+// NodeIDs returns the IDs of servers by which a Node names itself: those in its ProviderID, and what its machine
+// says of itself.
+func NodeIDs(node *corev1.Node) []string {
+	return append(IDsIn(node.Spec.ProviderID), strings.ToLower(node.Status.NodeInfo.SystemUUID))
+}
+
+// IsNodeOf reports whether a Node is a server: by its ID, by one of the server's names, with or without a
+// domain, or by one of its addresses. A Node has the name of its server and its Machine.
+func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr) bool {
+	if slices.Contains(NodeIDs(node), server.ID) {
 		return true
 	}
 	names := []string{node.Name, node.Labels[corev1.LabelHostname]}
-	for _, address := range node.Status.Addresses {
-		switch address.Type {
-		case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
-			names = append(names, address.Address)
-		case corev1.NodeInternalIP, corev1.NodeExternalIP:
+	for _, own := range node.Status.Addresses {
+		if address, err := netip.ParseAddr(own.Address); err == nil && slices.Contains(addresses, address.Unmap().WithZone("")) {
+			return true
 		}
+		names = append(names, own.Address)
 	}
 	return slices.ContainsFunc([]string{server.Name, server.Labels[provider.StackitMachineLabel]}, func(own string) bool {
 		return own != "" && slices.ContainsFunc(names, func(name string) bool {

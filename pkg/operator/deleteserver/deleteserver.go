@@ -3,28 +3,34 @@
 
 // Package deleteserver deletes the servers whose IDs the user names, if nobody needs them. It never
 // chooses: it is used when the manager does not run, as in migrations and restores, when nothing
-// proves anything about a whole cluster. The method refusal says which server is refused.
+// proves anything about a whole cluster. The method refusal holds the rules.
 package deleteserver
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
+	// MaxServers is how many servers may be named at a time.
+	MaxServers = 100
+	// minAge is the least age of a server that is deleted: a younger one may be in the making.
+	minAge = time.Hour
 	// atOnce is how many servers are read, and deleted, side by side: a deletion mostly waits.
 	atOnce = 10
 	// factsTTL is how old Machines and Nodes may be when a server is checked: in a large cluster
@@ -48,16 +54,6 @@ const (
 	// Unknown means that what became of it was not seen.
 	Unknown Outcome = "unknown"
 )
-
-// Options say what the user names.
-type Options struct {
-	// IDs are the servers, each once.
-	IDs []string
-	// OlderThan is the least age of a server that is deleted.
-	OlderThan time.Duration
-	// Clusters are labels of clusters beside those of the namespace's MachineClasses.
-	Clusters []map[string]string
-}
 
 // Server is one that the user names, and what became of it.
 type Server struct {
@@ -83,9 +79,6 @@ func (s *Server) end(outcome Outcome, format string, args ...any) {
 type Plan struct {
 	// Servers has one for each ID, in their order.
 	Servers []*Server
-	// ClusterNodes counts, for each cluster of the servers that are to be deleted, the Nodes of the
-	// target cluster that are its servers.
-	ClusterNodes map[string]int
 	// Machines and Nodes count those that were looked at, Namespaces have the Machines.
 	Machines, Nodes int
 	Namespaces      []string
@@ -95,10 +88,10 @@ type Plan struct {
 	Problems []error
 
 	access   *account.Access
-	options  Options
 	clusters []map[string]string
 	accounts []*account.Account
-	wire     *wire
+	// ofCluster are the IDs of the servers of each cluster, by its labels.
+	ofCluster map[string][]string
 
 	// reading has room for who reads last.
 	reading chan struct{}
@@ -114,50 +107,64 @@ type facts struct {
 }
 
 // Look reads the servers, and then who needs them: a Machine is there before its server. It changes
-// nothing. The Access must have a Control. It fails if the Machines of all namespaces, the Nodes of the
-// target cluster, or a list of a cluster's servers cannot be read: nobody is an orphan then.
-func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error) {
-	access := *o
-	p := &Plan{access: &access, options: options, wire: &wire{next: o.Sessions.Transport}, reading: make(chan struct{}, 1)}
-	access.Sessions = &spi.PluginSPIImpl{Config: o.Sessions.Config, UserAgent: o.Sessions.UserAgent, Transport: p.wire}
+// nothing. The Access must have Control and Target. progress is called after each server that was read,
+// by one goroutine at a time. Look fails if the Machines or MachineClasses of all namespaces, the Nodes of
+// the target cluster, or a list of a cluster's servers cannot be read.
+func Look(ctx context.Context, access *account.Access, ids []string, progress func(read int)) (*Plan, error) {
+	p := &Plan{access: access, ofCluster: map[string][]string{}, reading: make(chan struct{}, 1)}
 	if err := p.readPlaces(ctx); err != nil {
 		return nil, err
 	}
-	for _, id := range options.IDs {
+	for _, id := range ids {
 		p.Servers = append(p.Servers, &Server{ID: id})
 	}
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for _, server := range p.Servers {
-		group.Go(func() error {
-			p.find(ctx, server)
-			return nil
-		})
-	}
-	_ = group.Wait()
+	shown, count, counting := make([]*sight, len(ids)), 0, sync.Mutex{}
+	inParallel(p.Servers, func(i int, server *Server) {
+		shown[i] = p.find(ctx, server)
+		counting.Lock()
+		defer counting.Unlock()
+		count++
+		progress(count)
+	})
 	known, err := p.facts(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p.count(known)
-	for _, server := range p.Servers {
-		if server.Shown == nil {
+	for i, server := range p.Servers {
+		if server.Outcome != "" {
 			continue
 		}
-		if reason := p.refusal(server.Shown, server.Date, known); reason != "" {
+		if err := p.readCluster(ctx, server); err != nil {
+			return nil, err
+		}
+		if reason := p.refusal(shown[i], known); reason != "" {
 			server.end(Refused, "%s", reason)
 		}
 	}
-	return p, p.findNodes(ctx, known)
+	return p, nil
+}
+
+// inParallel calls do for each of the servers, for atOnce at a time.
+func inParallel(servers []*Server, do func(i int, server *Server)) {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, server := range servers {
+		group.Go(func() error {
+			do(i, server)
+			return nil
+		})
+	}
+	_ = group.Wait()
 }
 
 // readPlaces reads which clusters and accounts are looked at.
 func (p *Plan) readPlaces(ctx context.Context) error {
-	classes, err := p.access.Classes(ctx, p.access.Namespace)
+	classes, err := p.access.Classes(ctx, metav1.NamespaceAll)
 	if err != nil {
 		return err
 	}
-	p.clusters = append(account.Clusters(classes), p.options.Clusters...)
+	p.clusters = account.Clusters(classes)
 	accounts, problems := p.access.Accounts(ctx, p.access.Namespace)
 	if len(accounts) == 0 {
 		return errors.Join(problems...)
@@ -171,15 +178,59 @@ func (p *Plan) readPlaces(ctx context.Context) error {
 	return nil
 }
 
+// sight is what the API shows of a server.
+type sight struct {
+	*provider.Server
+	addresses []netip.Addr
+	// date is the API's clock; zero if the answer has none.
+	date time.Time
+}
+
+// errAddresses means that nobody knows whether a Node has one of the server's addresses.
+var errAddresses = errors.New("its addresses cannot be read")
+
+// read reads a server and its addresses.
+func read(ctx context.Context, at *account.Account, id string) (*sight, error) {
+	server, err := at.Server(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	nics, date, err := account.Ask(ctx, at, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
+		return at.Session.API.ListServerNICs(ctx, at.Session.ProjectID, at.Region, id).Execute()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAddresses, at.Failure(err))
+	}
+	seen := &sight{Server: server, date: date}
+	for i := range nics.GetItems() {
+		nic := &nics.GetItems()[i]
+		seen.addresses = append(seen.addresses, addressesIn(nic.GetIpv4(), nic.GetIpv6())...)
+	}
+	return seen, nil
+}
+
+// addressesIn parses the texts that are addresses.
+func addressesIn(texts ...string) (addresses []netip.Addr) {
+	for _, text := range texts {
+		if address, err := netip.ParseAddr(text); err == nil {
+			addresses = append(addresses, address.Unmap().WithZone(""))
+		}
+	}
+	return addresses
+}
+
 // find reads a server where it is.
-func (p *Plan) find(ctx context.Context, server *Server) {
+func (p *Plan) find(ctx context.Context, server *Server) *sight {
 	var failures []error
 	for _, at := range p.accounts {
-		shown, date, err := read(ctx, at, server.ID)
+		shown, err := read(ctx, at, server.ID)
 		switch {
 		case err == nil:
-			server.At, server.Shown, server.Date = at, shown, date
-			return
+			server.At, server.Shown, server.Date = at, shown.Server, shown.date
+			return shown
+		case errors.Is(err, errAddresses):
+			server.end(Refused, "%v", err)
+			return nil
 		case !provider.IsNotFound(err):
 			failures = append(failures, at.Failure(err))
 		}
@@ -189,6 +240,7 @@ func (p *Plan) find(ctx context.Context, server *Server) {
 	} else {
 		server.end(NotFound, "not found in %s", strings.Join(p.Places, ", "))
 	}
+	return nil
 }
 
 // facts returns Machines and Nodes that are at most factsTTL older than the call.
@@ -208,13 +260,10 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
 		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)
 	}
-	known.owners = account.NewOwners(known.machines)
-	if p.access.Target != nil {
-		if err := p.access.Target.List(ctx, &nodes); err != nil {
-			return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
-		}
+	if err := p.access.Target.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
 	}
-	known.nodes = nodes.Items
+	known.owners, known.nodes = account.NewOwners(known.machines), nodes.Items
 	p.last = known
 	return known, nil
 }
@@ -228,35 +277,24 @@ func (p *Plan) count(known *facts) {
 	p.Namespaces = slices.Compact(p.Namespaces)
 }
 
-// findNodes counts the Nodes that are servers of the clusters: without one the target may be
-// another cluster.
-func (p *Plan) findNodes(ctx context.Context, known *facts) error {
-	counted := map[string]bool{}
-	p.ClusterNodes = map[string]int{}
-	for _, server := range p.ToDelete() {
-		key := server.At.String() + " " + server.Cluster()
-		if counted[key] {
-			continue
-		}
-		counted[key] = true
-		p.ClusterNodes[server.Cluster()] += 0 // also where it has none
-		if len(known.nodes) == 0 {
-			continue
-		}
-		labels := account.ClusterLabels(server.Shown.Labels)
-		servers, err := server.At.Servers(ctx, labels)
-		if err != nil {
-			return server.At.Failure(err)
-		}
-		for j := range known.nodes {
-			ids := account.IDsIn(known.nodes[j].Spec.ProviderID)
-			if slices.ContainsFunc(servers, func(one provider.Server) bool {
-				return slices.Contains(ids, one.ID) && account.Carries(one.Labels, labels)
-			}) {
-				p.ClusterNodes[server.Cluster()]++
-			}
+// readCluster reads which servers are of the server's cluster, once a cluster.
+func (p *Plan) readCluster(ctx context.Context, server *Server) error {
+	labels := account.ClusterOf(server.Shown, p.clusters)
+	cluster := account.ClusterText(labels)
+	if _, isRead := p.ofCluster[cluster]; isRead || labels == nil {
+		return nil
+	}
+	servers, err := server.At.Servers(ctx, labels)
+	if err != nil {
+		return server.At.Failure(err)
+	}
+	ids := []string{}
+	for i := range servers {
+		if account.Carries(servers[i].Labels, labels) {
+			ids = append(ids, servers[i].ID)
 		}
 	}
+	p.ofCluster[cluster] = ids
 	return nil
 }
 
@@ -270,104 +308,58 @@ func (p *Plan) ToDelete() (all []*Server) {
 	return all
 }
 
-// MaxUnasked is how many servers are deleted without somebody who types their number.
-const MaxUnasked = 10
-
-// RefuseUnasked refuses what must not be deleted without a question: more than MaxUnasked, and servers
-// of clusters of which the target cluster has no Node, so that it may be the wrong one.
-func (p *Plan) RefuseUnasked() {
-	const ask = "run this on a terminal without --yes"
-	left := p.ToDelete()
-	for _, server := range left {
-		if len(left) > MaxUnasked {
-			server.end(Refused, "it is one of %d, and the number of more than %d must be typed: %s", len(left), MaxUnasked, ask)
-		} else if p.ClusterNodes[server.Cluster()] == 0 {
-			server.end(Refused, "0 of %d Nodes are servers of %s, so that the target may be the wrong one: %s",
-				p.Nodes, server.Cluster(), ask)
-		}
-	}
-}
-
-// refusal says why a server must not be deleted, and what to do; "" if it may be. now is the API's
-// time when it showed the server: nobody else's clock counts.
-func (p *Plan) refusal(server *provider.Server, now time.Time, known *facts) string {
-	label, age := server.Labels[provider.StackitMachineLabel], now.Sub(server.CreatedAt)
-	if reason := p.ownerRefusal(server, known.owners); reason != "" {
-		return reason
-	}
-	switch tag := provider.OpenStackTag(server); {
-	case server.Name != label:
-		return fmt.Sprintf("its name is not %s, as its label %s says: one of them was edited; "+
-			"correct it, or look whose it is and delete it by hand", label, provider.StackitMachineLabel)
-	case tag != "":
-		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
-			"(kubernetes/migration.md); look whose it is and delete it by hand", tag)
-	case now.IsZero():
-		return "its age is unknown: the API's answer has no Date; ask STACKIT"
-	case server.CreatedAt.IsZero():
-		return "its age is unknown: the API shows no creation time; ask STACKIT"
-	case age < p.options.OlderThan:
-		return fmt.Sprintf("it is %s old, and somebody may be making it: run this again when it is older than %s",
-			age.Round(time.Second), p.options.OlderThan)
-	}
-	for i := range known.nodes {
-		node := &known.nodes[i]
-		if !account.IsNodeOf(node, server) {
-			continue
-		}
-		if reason := p.nodeRefusal(node, server, now); reason != "" {
-			return reason
-		}
-	}
-	return ""
-}
-
-// ownerRefusal says why a server is no orphan.
-func (p *Plan) ownerRefusal(server *provider.Server, owners *account.Owners) string {
-	switch account.WhoseIs(server, p.clusters, owners) {
-	case account.Orphan:
-		return ""
-	case account.OfMachine:
-		machine := owners.Of(server)[0]
-		ids := account.IDsIn(machine.Spec.ProviderID)
-		if len(ids) > 0 && !slices.Contains(ids, server.ID) {
+// refusal says why a server must not be deleted, and what to do; "" if it may be. There are three rules: no
+// Machine names it, and a MachineClass of the control cluster names its cluster; no Node of the target cluster
+// names it, Ready or not, and one of them names another server of its cluster, so that the target is the right
+// one; it is older than minAge by the API's clock, since nobody else's counts.
+func (p *Plan) refusal(server *sight, known *facts) string {
+	cluster := account.ClusterOf(server.Server, p.clusters)
+	if owners := known.owners.Of(server.Server); len(owners) > 0 {
+		machine := owners[0]
+		if ids := account.IDsIn(machine.Spec.ProviderID); len(ids) > 0 && !slices.Contains(ids, server.ID) {
 			return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
 				machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 		}
 		return fmt.Sprintf("Machine %s/%s names it; both go with: kubectl -n %s delete machine %s",
 			machine.Namespace, machine.Name, machine.Namespace, machine.Name)
-	case account.Unmanaged:
-		return fmt.Sprintf("it lacks the label %s or %s, and may be anybody's: look whose it is and delete it by hand",
-			provider.StackitMachineLabel, provider.StackitMachineClassLabel)
-	case account.Untold:
-		return string(account.Untold)
-	case account.OtherCluster:
 	}
-	text := account.ClusterText(account.ClusterLabels(server.Labels))
-	if text == "" {
-		return "it carries no cluster's label, and may be anybody's: look whose it is and delete it by hand"
+	const byHand = "look whose it is, and delete it by hand"
+	switch age := server.date.Sub(server.CreatedAt); {
+	case !account.IsManaged(server.Server):
+		return fmt.Sprintf("it lacks the label %s or %s, and may be anybody's: %s",
+			provider.StackitMachineLabel, provider.StackitMachineClassLabel, byHand)
+	case server.Name != server.Labels[provider.StackitMachineLabel]: // the driver refuses it, too
+		return fmt.Sprintf("its name is not %s, as its label %s says, and one of them was edited: %s",
+			server.Labels[provider.StackitMachineLabel], provider.StackitMachineLabel, byHand)
+	case provider.OpenStackTag(server.Server) != "":
+		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
+			"(kubernetes/migration.md); %s", provider.OpenStackTag(server.Server), byHand)
+	case len(account.ClusterLabels(server.Labels)) == 0:
+		return "it carries no cluster's label, and may be anybody's: " + byHand
+	case cluster == nil:
+		return fmt.Sprintf("it is of another cluster than the MachineClasses here: its label is %s; "+
+			"use the control cluster with its Machines or, if that is gone, see kubernetes/runbooks.md",
+			account.ClusterText(account.ClusterLabels(server.Labels)))
+	case server.date.IsZero(), server.CreatedAt.IsZero():
+		return "its age is unknown: the API shows no creation time, or its answer no Date; ask STACKIT"
+	case age < minAge:
+		return fmt.Sprintf("it is %s old, and somebody may be making it: run this again when it is older than %s",
+			age.Round(time.Second), minAge)
 	}
-	return fmt.Sprintf("it is of another cluster than the MachineClasses here: its label is %s; "+
-		"use the cluster with its Machines or, if that is gone, --cluster", text)
-}
-
-// nodeRefusal says why a server's Node keeps it: it works, or worked a moment ago.
-func (p *Plan) nodeRefusal(node *corev1.Node, server *provider.Server, now time.Time) string {
-	since := node.CreationTimestamp.Time
-	for _, condition := range node.Status.Conditions {
-		if condition.Type != corev1.NodeReady {
-			continue
+	isTarget, text := false, account.ClusterText(cluster)
+	for i := range known.nodes {
+		node := &known.nodes[i]
+		if account.IsNodeOf(node, server.Server, server.addresses) {
+			return fmt.Sprintf("Node %s of the target cluster is this server: restore its Machine or, if it is to go, "+
+				"drain and delete the Node first", node.Name)
 		}
-		if condition.Status == corev1.ConditionTrue {
-			return fmt.Sprintf("Node %s of the target cluster is this server, and Ready: restore its Machine or, "+
-				"if it is to go, stop it (stackit server stop %s) and run this %s later",
-				node.Name, server.ID, p.options.OlderThan)
-		}
-		since = condition.LastTransitionTime.Time
+		isTarget = isTarget || slices.ContainsFunc(account.NodeIDs(node), func(id string) bool {
+			return slices.Contains(p.ofCluster[text], id)
+		})
 	}
-	if since.IsZero() || now.Sub(since) < p.options.OlderThan {
-		return fmt.Sprintf("Node %s of the target cluster is this server, and has not been out of order for %s: "+
-			"run this again later", node.Name, p.options.OlderThan)
+	if !isTarget {
+		return fmt.Sprintf("none of the %d Nodes of the target cluster is a server of %s: is --target-kubeconfig "+
+			"that of another cluster? Without Nodes see kubernetes/runbooks.md", len(known.nodes), text)
 	}
 	return ""
 }

@@ -8,9 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,7 +20,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -45,18 +44,15 @@ const (
 	refused    = deleteserver.Refused
 	notFound   = deleteserver.NotFound
 	unknown    = deleteserver.Unknown
-
-	lately = "has not been out of order for 1h"
 )
 
-// rig is a cluster with a server that has a Machine and a Ready Node, and one without either, all of
+// rig is a cluster with a server that has a Machine and a Ready Node, and one without either, both of
 // them two hours old. It is in virtual time, without a network: time stands still while a goroutine
 // waits for one.
 type rig struct {
 	*testrig.Rig
-	options deleteserver.Options
-	nodes   []client.Object
-	wire    *inMemory
+	nodes []client.Object
+	wire  *inMemory
 	// ids are of the servers, by name.
 	ids map[string]string
 	// unlisted is what no cluster lists; nil for nothing.
@@ -70,7 +66,6 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	}, options...)...)
 	wire := &inMemory{Handler: conformance.Watch(t, cloud)}
 	r := &rig{Rig: testrig.NewOver(t, cloud, "http://iaas.invalid", wire), wire: wire, ids: map[string]string{}}
-	r.options = deleteserver.Options{OlderThan: time.Hour}
 	r.Funcs.List = r.list
 	r.make("worker-0")
 	r.make(lost)
@@ -94,9 +89,8 @@ func (r *rig) make(name string) {
 }
 
 // node adds a Node that has nothing to do with any server, before it is changed.
-func (r *rig) node(status corev1.ConditionStatus, since time.Duration, change func(*corev1.Node)) {
+func (r *rig) node(status corev1.ConditionStatus, change func(*corev1.Node)) {
 	node := testrig.Node("n", "", status)
-	node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-since))
 	change(node)
 	r.nodes = append(r.nodes, node)
 }
@@ -121,6 +115,11 @@ func (r *rig) setStatus(status string) {
 	}
 }
 
+// setClock sets this computer's clock, ahead of the API's or behind it.
+func (r *rig) setClock(ahead time.Duration) {
+	r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(ahead))
+}
+
 func (r *rig) metadata(key, value string) {
 	r.update(iaas.UpdateServerPayload{Metadata: map[string]any{key: value}})
 }
@@ -138,6 +137,13 @@ func (r *rig) deleteBySomebody() {
 func (r *rig) appear() { r.create(r.Access.Control, testrig.Machine(lost, "worker", "")) }
 
 func (r *rig) join() { r.create(r.Access.Target, testrig.Node("n", r.ids[lost], corev1.ConditionTrue)) }
+
+// leave deletes the Node of the other server.
+func (r *rig) leave() {
+	if err := r.Access.Target.Delete(r.T.Context(), r.nodes[0]); err != nil {
+		r.T.Error(err)
+	}
+}
 
 func (r *rig) create(in client.Client, object client.Object) {
 	if err := in.Create(r.T.Context(), object); err != nil {
@@ -159,19 +165,21 @@ func (r *rig) hasUUID(node *corev1.Node) {
 	node.Status.NodeInfo.SystemUUID = strings.ToUpper(r.ids[lost])
 }
 
-func hasName(node *corev1.Node) { node.Name = lost + ".example.org" }
-
-func hasAddress(node *corev1.Node) {
-	node.Status.Addresses = []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: "::1"}, {Type: corev1.NodeHostName, Address: lost},
-	}
+func hasAddress(node *corev1.Node, kind corev1.NodeAddressType, address string) {
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "::1"}, {Type: kind, Address: address}}
 }
 
-func hasMore(node *corev1.Node) { node.Name = lost + "0" }
-
-// isNew makes a Node one that has just joined.
-func isNew(node *corev1.Node) {
-	node.CreationTimestamp, node.Status.Conditions = metav1.Now(), nil
+// address is one of the lost server's.
+func (r *rig) address(isIPv6 bool) string {
+	r.T.Helper()
+	nics, err := r.API.API.ListServerNICs(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).Execute()
+	if err != nil || len(nics.GetItems()) == 0 {
+		r.T.Fatal("no NIC: ", err)
+	}
+	if isIPv6 {
+		return nics.GetItems()[0].GetIpv6()
+	}
+	return nics.GetItems()[0].GetIpv4()
 }
 
 // state is that of the server; "" if there is none.
@@ -186,10 +194,15 @@ func (r *rig) tryLook(names ...string) (*deleteserver.Plan, error) {
 	r.MakeClusters()
 	r.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.nodes...).
 		WithInterceptorFuncs(interceptor.Funcs{List: r.list}).Build()
+	ids, told := []string{}, 0
 	for _, name := range names {
-		r.options.IDs = append(r.options.IDs, r.ids[name])
+		ids = append(ids, r.ids[name])
 	}
-	return deleteserver.Look(r.T.Context(), r.Access, r.options)
+	plan, err := deleteserver.Look(r.T.Context(), r.Access, ids, func(read int) { told = read })
+	if err == nil && told != len(ids) {
+		r.T.Errorf("%d of %d reads were told", told, len(ids))
+	}
+	return plan, err
 }
 
 func (r *rig) look(names ...string) *deleteserver.Plan {
@@ -229,8 +242,6 @@ func expect(t *testing.T, server *deleteserver.Server, outcome deleteserver.Outc
 // inMemory lets the handler answer, which sees the request's body as a server does.
 type inMemory struct {
 	http.Handler
-	// onDelete is called when a DELETE is sent; nil if nobody wants to know.
-	onDelete func()
 	// dateless hides the Date of answers, ageless when servers were made.
 	dateless, ageless bool
 }
@@ -241,9 +252,6 @@ func (m *inMemory) RoundTrip(request *http.Request) (response *http.Response, er
 			response, err = nil, errors.New("connection reset")
 		}
 	}()
-	if m.onDelete != nil && request.Method == http.MethodDelete {
-		m.onDelete()
-	}
 	answer, received := httptest.NewRecorder(), request.Clone(request.Context())
 	if received.Body == nil {
 		received.Body = http.NoBody
@@ -260,11 +268,17 @@ func (m *inMemory) RoundTrip(request *http.Request) (response *http.Response, er
 
 var createdAt = regexp.MustCompile(`"createdAt":"[^"]*",`)
 
-// TestRefuses has the rows of the page's table: what is refused, and why.
+// What is refused, and why.
 func TestRefuses(t *testing.T) {
-	young := func(r *rig) { r.options.OlderThan = 3 * hour }
+	young := func(r *rig) { r.ids[lost] = ""; r.make(lost) }
 	label := func(key string, value any) func(*rig) { return func(r *rig) { r.label(key, value) } }
-	const tag = "kubernetes.io-cluster-shoot"
+	withNode := func(change func(*rig, *corev1.Node)) func(*rig) {
+		return func(r *rig) { r.node(corev1.ConditionUnknown, func(n *corev1.Node) { change(r, n) }) }
+	}
+	const (
+		tag  = "kubernetes.io-cluster-shoot"
+		node = "Node n of the target cluster is this server: restore its Machine or"
+	)
 	for name, row := range map[string]struct {
 		prepare func(*rig)
 		says    string
@@ -276,36 +290,38 @@ func TestRefuses(t *testing.T) {
 			"Machine elsewhere/other names it"},
 		"it is a Machine's second": {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
 			"second server of Machine shoot--demo/lost-1"},
-		"it lacks the machine label":    {label(provider.StackitMachineLabel, ""), "may be anybody's"},
-		"it carries no cluster's label": {label(testrig.ClusterKey, nil), "carries no cluster's label"},
-		"it is another cluster's":       {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
-		"its machine label was edited":  {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
-		"it has OpenStack's tag":        {label(tag, "1"), "OpenStack's tag " + tag},
-		"OpenStack's tag in metadata":   {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
-		"it is young":                   {young, "it is 2h0m0s old"},
-		"it is young and in ERROR":      {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
-		"it is young and going":         {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
-		"it is young, and our clock ahead": {func(r *rig) {
-			young(r)
-			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(24 * hour))
-		}, "it is 2h0m0s old"},
-		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "no Date"},
-		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "no creation time"},
-		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) },
-			"Node n of the target cluster is this server, and Ready"},
-		"a Ready Node has its name": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
-		"a Ready Node has its name as an address": {
-			func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasAddress) }, "and Ready"},
-		"a Ready Node has its UUID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
-		"its Node was Ready lately": {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, lately},
-		"its Node vanished lately":  {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, lately},
-		"its Node joined lately":    {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) }, lately},
-		"nobody knows since when": {
-			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) }, lately},
-		"two Nodes, the second Ready": {func(r *rig) {
-			r.node(corev1.ConditionFalse, 9*hour, func(n *corev1.Node) { n.Name = "a"; r.hasID(n) })
-			r.node(corev1.ConditionTrue, 9*hour, r.hasUUID)
-		}, "and Ready"},
+		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "may be anybody's"},
+		"it carries no cluster's label":   {label(testrig.ClusterKey, nil), "carries no cluster's label"},
+		"it is another cluster's":         {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
+		"it is of two clusters":           {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},
+		"its machine label was edited":    {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
+		"it has OpenStack's tag":          {label(tag, "1"), "OpenStack's tag " + tag},
+		"OpenStack's tag in metadata":     {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
+		"it is young":                     {young, "it is 0s old"},
+		"it is young and in ERROR":        {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
+		"it is young and going":           {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
+		"our clock is ahead":              {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
+		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
+		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
+		"its addresses cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 500}) },
+			"its addresses cannot be read"},
+		"a Node has its ID":      {withNode((*rig).hasID), node},
+		"a Node has its UUID":    {withNode((*rig).hasUUID), node},
+		"a Node has its name":    {withNode(func(_ *rig, n *corev1.Node) { n.Name = lost + ".example.org" }), "Node lost-1.example.org of the target"},
+		"a Node has its host":    {withNode(func(_ *rig, n *corev1.Node) { hasAddress(n, corev1.NodeHostName, lost) }), node},
+		"a Node has its address": {withNode(func(r *rig, n *corev1.Node) { hasAddress(n, corev1.NodeInternalIP, r.address(false)) }), node},
+		"a Node has its IPv6 address, in another form": {withNode(func(r *rig, n *corev1.Node) {
+			hasAddress(n, corev1.NodeExternalIP, strings.ToUpper(netip.MustParseAddr(r.address(true)).StringExpanded()))
+		}), node},
+		"a Node has its address, mapped to IPv6": {withNode(func(r *rig, n *corev1.Node) {
+			hasAddress(n, corev1.NodeInternalIP, "::ffff:"+r.address(false))
+		}), node},
+		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, r.hasID) }, node},
+		"no Node is left":         {func(r *rig) { r.nodes = nil }, "none of the 0 Nodes of the target cluster is a server of kubernetes.io/cluster="},
+		"the target is another cluster": {func(r *rig) {
+			r.nodes = []client.Object{testrig.Node("worker-0", testrig.OtherProject, corev1.ConditionTrue)}
+		},
+			"none of the 1 Nodes of the target cluster is a server of kubernetes.io/cluster="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -329,13 +345,16 @@ func TestDeletes(t *testing.T) {
 		"with one value under two keys":     func(r *rig) { r.label("a.io/cluster", testrig.OwnCluster) },
 		"in ERROR":                          func(r *rig) { r.setStatus("ERROR") },
 		"that is going already":             func(r *rig) { r.deleteBySomebody() },
-		"with a Node that broke long ago":   func(r *rig) { r.node(corev1.ConditionUnknown, 2*hour, r.hasID) },
-		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasMore) },
-		"of a cluster that the user names": func(r *rig) {
+		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, func(n *corev1.Node) { n.Name = lost + "0" }) },
+		"of a class in another namespace": func(r *rig) {
 			r.label(testrig.ClusterKey, "x")
-			r.options.Clusters = []map[string]string{{testrig.ClusterKey: "x"}}
+			class := testrig.Class("other", map[string]any{"labels": map[string]any{testrig.ClusterKey: "x"}})
+			class.Namespace = "elsewhere"
+			r.Add(class)
+			id := r.Server("worker-1", testrig.Labels("worker-1", "other", "x"))
+			r.nodes = append(r.nodes, testrig.Node("worker-1", id, corev1.ConditionTrue))
 		},
-		"while our clock is behind": func(r *rig) { r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(-24 * hour)) },
+		"while our clock is behind": func(r *rig) { r.setClock(-24 * hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -351,18 +370,6 @@ func TestDeletes(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Somebody else's deletion is one, too.
-func TestDeletedBySomebodyWhileItAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.deleteBySomebody()
-		plan := r.look(lost)
-		<-time.After(10 * time.Second)
-		r.delete(t.Context(), plan)
-		expect(t, plan.Servers[0], gone, "")
-	})
 }
 
 // An ID that the first look does not show is never gone, whatever is there.
@@ -392,20 +399,6 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// A list that lags shows neither more nor less to who reads by ID.
-func TestAListThatLags(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(4*hour))
-		plan := r.look(lost, "worker-0")
-		if want := map[string]int{testrig.ClusterKey + "=" + testrig.OwnCluster: 0}; !maps.Equal(plan.ClusterNodes, want) {
-			t.Errorf("a Node is shown to be a server: %v", plan.ClusterNodes)
-		}
-		r.delete(t.Context(), plan)
-		expect(t, plan.Servers[0], gone, "")
-		expect(t, plan.Servers[1], refused, "names it")
-	})
-}
-
 // Nobody is an orphan where not all can be read.
 func TestNothingIsDeletedWhereNotAllIsRead(t *testing.T) {
 	lists := func(what client.ObjectList) func(*rig) { return func(r *rig) { r.unlisted = what } }
@@ -428,45 +421,4 @@ func TestNothingIsDeletedWhereNotAllIsRead(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestNodesOfTheClustersAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.label(testrig.ClusterKey, "x")
-		r.options.Clusters = []map[string]string{{testrig.ClusterKey: "x"}}
-		r.make("lost-2")
-		<-time.After(2 * hour)
-		r.node(corev1.ConditionTrue, 9*hour, func(n *corev1.Node) { n.Name = "a-name-alone"; n.Labels = nil })
-		plan := r.look(lost, "lost-2")
-		want := map[string]int{testrig.ClusterKey + "=x": 0, testrig.ClusterKey + "=" + testrig.OwnCluster: 1}
-		if !maps.Equal(plan.ClusterNodes, want) {
-			t.Errorf("got %v, want %v", plan.ClusterNodes, want)
-		}
-		plan.RefuseUnasked()
-		expect(t, plan.Servers[0], refused, "0 of 2 Nodes are servers of kubernetes.io/cluster=x")
-		if plan.Servers[1].Outcome != "" || plan.Machines != 1 || plan.Namespaces[0] != testrig.Namespace {
-			t.Errorf("got %+v of %d Machines in %v", plan.Servers[1], plan.Machines, plan.Namespaces)
-		}
-	})
-}
-
-func TestManyAreNotDeletedUnasked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const most = deleteserver.MaxUnasked
-		for number, want := range map[int]int{most: most, most + 1: 0} {
-			r := newRig(t)
-			var names []string
-			for i := range number {
-				names = append(names, fmt.Sprintf("more-%d", i))
-				r.make(names[i])
-			}
-			<-time.After(2 * hour)
-			plan := r.look(names...)
-			plan.RefuseUnasked()
-			if left := len(plan.ToDelete()); left != want {
-				t.Errorf("%d of %d are left to delete, want %d", left, number, want)
-			}
-		}
-	})
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 // listing is a run of list.
@@ -163,21 +165,25 @@ func printObjects[T object](o *options, format string, objects []T) error {
 	if format == formatName {
 		for _, each := range objects {
 			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
-			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, each.GetName()); err != nil {
+			name := each.GetName()
+			if _, isServer := runtime.Object(each).(*list.Server); isServer && !validation.IsUUID(name) {
+				name = strconv.Quote(name) // nothing deletes it
+			}
+			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, name); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+	all := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
 	for _, each := range objects {
-		list.Items = append(list.Items, runtime.RawExtension{Object: each})
+		all.Items = append(all.Items, runtime.RawExtension{Object: each})
 	}
 	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(format)
 	if err != nil {
 		return err
 	}
-	return printer.PrintObj(list, o.streams.Out)
+	return printer.PrintObj(all, o.streams.Out)
 }
 
 // none is the cell without a value.
@@ -307,12 +313,12 @@ type detail struct {
 
 // String has the names in a line of their own.
 func (d *detail) String() string {
-	lines := []string{d.note.String()}
+	lines := []string{report.OneLine(d.note.String())}
 	for _, line := range [][2]string{
 		{"of", report.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
 	} {
 		if line[1] != "" {
-			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
+			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", report.OneLine(line[1])))
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -15,9 +16,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -254,5 +257,30 @@ func TestDescribedText(t *testing.T) {
 	got = describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}})
 	if want := "\nLast operation: Create Failed: a b\n"; !strings.Contains(got, want) {
 		t.Errorf("without a time, got\n%s\nwant %q", got, want)
+	}
+}
+
+// What a tenant writes into a status, and an API into an ID, forges no line and moves no cursor.
+func TestNothingOfOthersCommandsATerminal(t *testing.T) {
+	const hostile = "a\x1b]0;owned\x07\u009b31m\u202e\nserver/20000000-0000-4000-8000-000000000001 gone"
+	var stdout, stderr bytes.Buffer
+	o := newOptions(genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
+	server := &list.Server{TypeMeta: metav1.TypeMeta{Kind: "Server"}, ObjectMeta: metav1.ObjectMeta{Name: hostile}}
+	if err := printObjects(o, formatName, []*list.Server{server}); err != nil {
+		t.Fatal(err)
+	}
+	note := list.Note{Kind: list.NoteStuck, About: hostile, Reason: hostile, Cause: hostile, Remedy: hostile}
+	found := &list.Result{Machines: []*list.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Phase: hostile, Notes: []list.Note{note}}},
+		Unknown: []string{"servers unknown: a\x1b"}}
+	if err := (&listing{options: o}).print(found); err != nil {
+		t.Fatal(err)
+	}
+	o.say("%s", hostile)
+	for stream, text := range map[string]string{"output": stdout.String(), "error": stderr.String()} {
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "server/2") || strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' }) {
+				t.Errorf("standard %s has the line %q", stream, line)
+			}
+		}
 	}
 }

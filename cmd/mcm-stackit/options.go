@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -98,7 +100,7 @@ func (o *options) addFlags(root *cobra.Command) {
 }
 
 // output is standard output. It keeps its first error: a command whose data did not arrive
-// has not told anything.
+// has not told anything. No control character of the API's or of a status reaches a terminal.
 type output struct {
 	io.Writer
 	err error
@@ -106,9 +108,18 @@ type output struct {
 
 // Write implements io.Writer.
 func (o *output) Write(text []byte) (int, error) {
-	n, err := o.Writer.Write(text)
+	clean := bytes.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return '?'
+		}
+		return r
+	}, text)
+	_, err := o.Writer.Write(clean)
 	o.err = cmp.Or(o.err, err)
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // say writes a line for the user, beside the data. What the API or a cluster said in it reaches no terminal as it is.

@@ -48,8 +48,21 @@ func (o *options) access() *account.Access {
 		Region:      o.region,
 		ReadTimeout: o.requestTimeout,
 		Program:     o.program,
+		Context:     o.contextName(),
 		Clock:       clock.RealClock{},
 	}
+}
+
+// contextName is the context that is used; "" if there is none.
+func (o *options) contextName() string {
+	if *o.control.Context != "" {
+		return *o.control.Context
+	}
+	raw, err := o.control.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
 }
 
 // connect sets the client of the control cluster, or why there is none.

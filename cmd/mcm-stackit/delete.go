@@ -234,15 +234,11 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 			server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
-	name := *d.control.Context
-	if raw, err := d.control.ToRawKubeConfigLoader().RawConfig(); err == nil && name == "" {
-		name = raw.CurrentContext
-	}
 	where := ", and after a restore the servers that work have none"
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}
-	d.say("Context %s (%s) has %s%s; %s has %s.", name, d.controlHost, report.Count(plan.Machines, "Machine"), where,
+	d.say("Context %s (%s) has %s%s; %s has %s.", d.contextName(), d.controlHost, report.Count(plan.Machines, "Machine"), where,
 		d.targetHost, report.Count(plan.Nodes, "Node"))
 }
 

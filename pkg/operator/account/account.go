@@ -21,6 +21,7 @@ import (
 	sdkruntime "github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -61,6 +62,8 @@ type Access struct {
 	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
 	// with it.
 	Program string
+	// Context is the context of the kubeconfig that reaches Control; "" if there is none. Printed commands name it.
+	Context string
 	// Clock is the real one, but in tests.
 	Clock clock.Clock
 }
@@ -250,6 +253,10 @@ func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secr
 func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
 	merged := &corev1.Secret{Data: map[string][]byte{}}
 	for _, ref := range SecretRefs(class) {
+		if ref.Namespace != class.Namespace {
+			return nil, fmt.Errorf("Secret %s/%s %w: the sidecar reads Secrets of its own namespace, %s, only",
+				ref.Namespace, ref.Name, ErrNoSecret, class.Namespace)
+		}
 		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		if err != nil {
 			return nil, err
@@ -321,13 +328,40 @@ func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Mac
 
 func (o *Access) list(ctx context.Context, what, namespace string, into client.ObjectList) error {
 	err := o.Control.List(ctx, into, client.InNamespace(namespace))
-	if err == nil {
+	switch {
+	case err == nil && meta.LenList(into) == 0 && namespace != metav1.NamespaceAll:
+		return o.checkNamespace(ctx, namespace)
+	case err == nil:
 		return nil
+	case apierrors.IsNotFound(err): // of a list: the API server does not have the kind
+		return ErrNoMachines
 	}
 	if namespace != metav1.NamespaceAll {
 		what += " in namespace " + namespace
 	}
 	return fmt.Errorf("listing %s: %w", what, err)
+}
+
+// ErrNoMachines means that a cluster does not have the manager's kinds.
+var ErrNoMachines = errors.New("this cluster knows no Machines: is it the one that the machines join? " +
+	"Log in to the cluster with the Machines, in Gardener the seed")
+
+// checkNamespace returns an error if a namespace in which nothing is does not exist. Who may not read namespaces is
+// not told.
+func (o *Access) checkNamespace(ctx context.Context, name string) error {
+	if apierrors.IsNotFound(o.Control.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})) {
+		return fmt.Errorf("namespace %s does not exist: name that of the Machines with -n", name)
+	}
+	return nil
+}
+
+// Kubectl begins a command about the namespace that can be pasted as it is.
+func (o *Access) Kubectl(namespace string) string {
+	command := "kubectl"
+	if o.Context != "" {
+		command += " --context " + o.Context
+	}
+	return command + " -n " + namespace
 }
 
 // Bounded returns a context that ends after the ReadTimeout, if there is one.

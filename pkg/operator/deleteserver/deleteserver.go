@@ -320,8 +320,8 @@ func (p *Plan) refusal(server *sight, known *facts) string {
 			return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
 				machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 		}
-		return fmt.Sprintf("Machine %s/%s names it; both go with: kubectl -n %s delete machine %s",
-			machine.Namespace, machine.Name, machine.Namespace, machine.Name)
+		return fmt.Sprintf("Machine %s/%s names it; both go with: %s delete machine %s",
+			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
 	}
 	const byHand = "look whose it is, and delete it by hand"
 	switch age := server.date.Sub(server.CreatedAt); {

@@ -174,6 +174,7 @@ func (d *Doctor) checkDeployments(ctx context.Context) {
 		return
 	}
 	d.manager, d.sidecar = findContainer(list.Items, isManager), findContainer(list.Items, isSidecar)
+	d.otherSidecar = findContainer(list.Items, isOtherSidecar)
 	if d.checkWorkload("manager", d.manager) {
 		d.checkManagerVersion(d.manager)
 	}
@@ -214,10 +215,28 @@ func isSidecar(container *corev1.Container) bool {
 	return container.Name == sidecarName || len(container.Command) > 0 && path.Base(container.Command[0]) == sidecarName
 }
 
+// isOtherSidecar reports whether a container is another provider's sidecar.
+func isOtherSidecar(container *corev1.Container) bool {
+	name, _ := imageName(container.Image)
+	return strings.HasPrefix(name, otherSidecars) && !isSidecar(container)
+}
+
+// asMigration is what to do about what is right while Machines are being migrated. Another provider's manager
+// must never be started on ProviderIDs that were rewritten.
+const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
+
+// isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
+func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar != nil }
+
 func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) {
 	if found == nil {
-		d.wrong(subject, fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace),
-			"apply kubernetes/control, or name the namespace of the Machines with -n")
+		text := fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace)
+		if d.otherSidecar != nil {
+			d.wrong(subject, fmt.Sprintf("%s, but Deployment %s has image %s", text,
+				d.otherSidecar.deployment.Name, d.otherSidecar.container.Image), asMigration)
+		} else {
+			d.wrong(subject, text, "deploy it (kubernetes/README.md; in Gardener the extension does), or name the namespace of the Machines with -n")
+		}
 		return false
 	}
 	wanted, ready := ptr.Deref(found.deployment.Spec.Replicas, 1), found.deployment.Status.ReadyReplicas
@@ -227,9 +246,11 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	switch {
 	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
 		d.wrong(subject, text+", --namespace="+namespace, "the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
+	case wanted == 0 && d.isMigrating():
+		d.wrong(subject, text+": scaled to nothing", asMigration)
 	case wanted == 0:
 		d.wrong(subject, text+": scaled to nothing",
-			fmt.Sprintf("kubectl scale deployment %s --replicas=1, unless the cluster sleeps", found.deployment.Name))
+			fmt.Sprintf("unless the cluster sleeps: %s scale deployment %s --replicas=1", d.Kubectl(d.Namespace), found.deployment.Name))
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():

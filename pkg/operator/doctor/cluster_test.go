@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -162,8 +163,18 @@ func TestCluster(t *testing.T) {
 				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
-		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
-			1, []string{"scaled to nothing", "--replicas=1"}},
+		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas, c.Access.Context = ptr.To[int32](0), "seed" },
+			1, []string{"scaled to nothing", "kubectl --context seed -n shoot--demo scale deployment mcm --replicas=1"}},
+		"scaled to nothing, with Machines that are being migrated": {func(c *clinic) {
+			c.deployment.Spec.Replicas = ptr.To[int32](0)
+			machine := testrig.Machine("worker-1", "worker", "")
+			machine.Annotations = map[string]string{"stackit.cloud/migrated-machine": "true"}
+			c.Add(machine)
+		}, 1, []string{"WRONG manager: ", "scaled to nothing; " + asMigration, "WRONG sidecar: "}},
+		"another provider's manager, scaled to nothing": {func(c *clinic) {
+			c.deployment.Spec.Replicas, c.sidecar.Image = ptr.To[int32](0), "a/machine-controller-manager-provider-openstack:v1"
+		}, 1, []string{"WRONG manager: ", "scaled to nothing; " + asMigration,
+			"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it, but Deployment mcm has image a/machine"}},
 		"one of two ready": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) },
 			0, []string{"HINT sidecar: ", "1 of 2 ready"}},
 		"two that do not elect": {func(c *clinic) {
@@ -182,7 +193,19 @@ func TestCluster(t *testing.T) {
 		"a manager without a tag": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" },
 			2, []string{"UNKNOWN manager's version: "}},
 		"another provider's sidecar": {func(c *clinic) { c.sidecar.Image = "a/machine-controller-manager-provider-aws:v1" },
-			1, []string{"WRONG sidecar: no Deployment"}},
+			1, []string{"WRONG sidecar: no Deployment", asMigration}},
+		"the shoot in place of the seed": {func(c *clinic) {
+			c.Funcs.List = func(ctx context.Context, w client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+				if _, isOurs := list.(*v1alpha1.MachineList); isOurs {
+					return apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{}, "", "the server could not find the requested resource", 0, true)
+				}
+				return w.List(ctx, list, o...)
+			}
+		}, 2, []string{"UNKNOWN cluster with the Machines: not looked at: this cluster knows no Machines: is it the one that the machines join?"}},
+		"a namespace that is mistyped": {func(c *clinic) { c.Access.Namespace = "typo" },
+			2, []string{"UNKNOWN cluster with the Machines: not looked at: namespace typo does not exist"}},
+		"a Secret of another namespace": {func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
+			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: the sidecar reads Secrets of its own namespace"}},
 
 		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
 			1, []string{"WRONG lease machine-controller: does not exist: nobody has ever led"}},

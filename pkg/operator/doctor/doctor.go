@@ -37,8 +37,8 @@ type Doctor struct {
 	fromOpenStack bool
 	// unusable says why the credentials of classes cannot be used, by the class.
 	unusable map[string]error
-	// manager and sidecar are nil where no Deployment has them.
-	manager, sidecar *workload
+	// manager and sidecar are nil where no Deployment has them, otherSidecar where none has another provider's.
+	manager, sidecar, otherSidecar *workload
 }
 
 // Result is what Examine found.

@@ -152,6 +152,8 @@ const (
 	NoteAnothers NoteKind = "labels of another"
 	// NoteClassDeleted is a Machine whose class does not exist.
 	NoteClassDeleted NoteKind = "class deleted"
+	// NoteSecretMissing is a Machine whose class's Secret does not exist.
+	NoteSecretMissing NoteKind = "Secret missing"
 	// NoteNoServer is a Machine whose server does not exist.
 	NoteNoServer NoteKind = "no server"
 	// NoteNeverJoined is a Machine whose server runs, and has not joined the target cluster in

@@ -24,6 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -221,6 +222,15 @@ func TestNotesOfOneMachine(t *testing.T) {
 		"about to be made": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
 			testrig.InPhase(m, "").CreationTimestamp = metav1.Now()
 		}, "", ""},
+		"no Secret of its class": {func(r *testrig.Rig, _ *v1alpha1.Machine) { r.Objects = r.Objects[1:] },
+			"unknown, Secret missing", "Secret shoot--demo/credentials does not exist " + remedyNoSecret},
+		"a Secret of another namespace": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
+			r.Objects[1].(*v1alpha1.MachineClass).SecretRef.Namespace = "other"
+		}, "unknown, Secret missing", "the sidecar reads Secrets of its own namespace"},
+		"a project that looks empty": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
+			r.Access.Clock = instantly{}
+			r.Cloud.Inject(iaasmock.Fault{EmptyProject: true})
+		}, "unknown", "the API shows no server at all in project"},
 		"made, and nothing is said": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			testrig.InPhase(m, "")
 			r.Server(m.Name, own(m.Name))
@@ -241,6 +251,23 @@ func TestNotesOfOneMachine(t *testing.T) {
 				t.Errorf("got %q: %s\nwant %q: %s", words, text, row.words, row.says)
 			}
 		})
+	}
+}
+
+// instantly is a clock whose timers fire at once.
+type instantly struct{ clock.RealClock }
+
+func (instantly) NewTimer(time.Duration) clock.Timer { return clock.RealClock{}.NewTimer(0) }
+
+// After a restore without Machines, every server looks like an orphan.
+func TestLostMachinesAreRestoredFirst(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("worker-1", own("worker-1"))
+	r.MakeClusters()
+	for _, server := range Read(t.Context(), r.Access, Query{}).Servers {
+		if note := server.Notes[0]; note.Kind != NoteOrphan || note.Remedy != remedyRestore {
+			t.Errorf("got %+v, want an orphan, and %q", note, remedyRestore)
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ const (
 const (
 	remedyLostClass = "create the class again: the manager and the driver cannot work without it"
 	remedyNoServer  = "delete the Machine: its MachineSet, if it has one, makes another"
+	remedyNoSecret  = "make the Secret in the namespace of the class: the driver is not called without it"
+	remedyRestore   = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
@@ -76,6 +78,9 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 }
 
 func (s *observation) remedyOrphan() string {
+	if len(s.machines) == 0 {
+		return remedyRestore
+	}
 	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + " delete server ID"
 }
 
@@ -148,6 +153,9 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 		notes = append(notes, Note{Kind: NoteClassDeleted, Remedy: remedyLostClass,
 			Reason: fmt.Sprintf("MachineClass %s/%s does not exist", machine.Namespace, machine.Spec.Class.Name)})
 	}
+	if machine.class != nil && s.secretless[machine.class.Subject()] != "" {
+		notes = append(notes, Note{Kind: NoteSecretMissing, Reason: s.secretless[machine.class.Subject()], Remedy: remedyNoSecret})
+	}
 	for _, server := range s.serversOf(machine) {
 		for _, note := range s.serverNotes(server) {
 			note.Reason = fmt.Sprintf("server %s: %s", server.ID, note.Reason)
@@ -218,6 +226,8 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
 	case at == nil || at.partial:
 		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
+	case len(at.servers) == 0: // an API can show an empty project for a while
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the API shows no server at all in %v", at)}
 	case machine.Spec.ProviderID == "":
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", at), Remedy: remedyNoServer}
 	case err != nil:

@@ -64,6 +64,8 @@ type observation struct {
 	leases      []coordinationv1.Lease
 	places      []*place
 	classesRead bool
+	// secretless says of classes, by their Subject, why they have no Secret.
+	secretless map[string]string
 	// machinesRead is about those of the scope, allMachinesRead about those of all namespaces,
 	// after the servers were read.
 	machinesRead, allMachinesRead bool
@@ -172,7 +174,12 @@ func (s *observation) readLeases(ctx context.Context) {
 // classes.
 func (s *observation) readServers(ctx context.Context) {
 	accounts, problems := s.Accounts(ctx, s.scope)
+	s.secretless = map[string]string{}
 	for _, problem := range problems {
+		var class *account.ClassError
+		if errors.As(problem, &class) && errors.Is(class, account.ErrNoSecret) {
+			s.secretless[class.Class.Subject()] = class.Err.Error()
+		}
 		s.missInCluster("servers", problem)
 	}
 	for _, account := range accounts {

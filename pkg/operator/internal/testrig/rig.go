@@ -79,7 +79,8 @@ func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.Rou
 			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
 			"networkId": []byte(iaasmock.DefaultNetworkID), "userData": []byte("secret user data"),
 		},
-	}, Class("worker", map[string]any{"labels": map[string]any{ClusterKey: OwnCluster}}))
+	}, Class("worker", map[string]any{"labels": map[string]any{ClusterKey: OwnCluster}}),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
 	return r
 }
 

@@ -38,13 +38,20 @@ func (o *options) access() *account.Access {
 	if err != nil { // connect has the same error, where a cluster is asked
 		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
+	direct := o.direct()
+	switch {
+	case direct != nil:
+		o.say("credentials: %s", direct.Origin)
+	case o.secret != "":
+		o.say("credentials: Secret %s (--secret)", o.secret)
+	}
 	return &account.Access{
 		Sessions: &spi.PluginSPIImpl{
 			Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: spi.NewTransport(),
 		},
 		Namespace:   namespace,
 		SecretName:  o.secret,
-		Direct:      o.direct(),
+		Direct:      direct,
 		Region:      o.region,
 		ReadTimeout: o.requestTimeout,
 		Program:     o.program,

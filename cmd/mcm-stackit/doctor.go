@@ -15,7 +15,6 @@ import (
 )
 
 func (o *options) newDoctorCommand() *cobra.Command {
-	var cloudOnly bool
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether a sidecar can work with these credentials and this cluster",
@@ -25,8 +24,8 @@ MachineClasses and their Secrets, the Deployments of manager and sidecar, who le
 sidecar's own login to the target cluster. Nothing is changed; the last lines say what was
 not tried.
 
-Credentials are those of the MachineClasses of the namespace, unless --secret, or flags and
-environment name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
+Credentials are those of the MachineClasses of the namespace, unless --secret or flags name others, or
+variables with --cloud-only. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
 HINT (worth knowing); the text, or the line below it, says what to do.
 
 Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 wrong usage.`,
@@ -36,15 +35,16 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
   # A key before it is used, without any cluster
   mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return o.doctor(command.Context(), cloudOnly) },
+		RunE: func(command *cobra.Command, _ []string) error { return o.doctor(command.Context()) },
 	}
-	command.Flags().BoolVar(&cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
+	command.Flags().BoolVar(&o.cloudOnly, "cloud-only", false,
+		"ask no cluster: look at credentials and API alone; $"+envProjectID+", $"+envRegion+" and $"+envKeyPath+" count here")
 	return command
 }
 
-func (o *options) doctor(ctx context.Context, cloudOnly bool) error {
+func (o *options) doctor(ctx context.Context) error {
 	access := o.access()
-	if !cloudOnly {
+	if !o.cloudOnly {
 		o.connect(ctx, access)
 	}
 	doctor := &doctor.Doctor{Access: access, ConfigError: o.configError, Report: o.printFinding}

@@ -15,12 +15,11 @@ import (
 func TestDoctorJourney(t *testing.T) {
 	cloud, env, key := startProject(t)
 	run := func(args ...string) outcome {
-		account := []string{"doctor", "--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion, "--service-account-key-path", key}
-		return invocation{args: append(account, args...), env: env}.run(t)
+		return invocation{args: inProject(key, append([]string{"doctor"}, args...)...), env: env}.run(t)
 	}
 	fine := run("--cloud-only")
 	fine.expect(t, 0)
-	if want := "5 fine, 0 wrong, 0 unknown, 0 hints.\n"; fine.stderr != want {
+	if want := "credentials: --project-id, --region, --service-account-key-path\n5 fine, 0 wrong, 0 unknown, 0 hints.\n"; fine.stderr != want {
 		t.Errorf("stderr is %q, want %q", fine.stderr, want)
 	}
 	same := fine.stdout

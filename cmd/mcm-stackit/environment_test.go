@@ -52,7 +52,7 @@ func kubeconfigs(t *testing.T) (broken, whole string) {
 
 func TestBrokenKubeconfig(t *testing.T) {
 	t.Parallel()
-	_, env, _ := startProject(t)
+	_, env, key := startProject(t)
 	text := manifests(t)
 	broken, whole := kubeconfigs(t)
 	for state, flags := range map[string][]string{
@@ -65,9 +65,9 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"completion":          {[]string{"completion", "bash"}, 0, "mcm-stackit", ""},
 			"files":               {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
 			"doctor of the cloud": {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
-			"list":                {[]string{"list", "servers"}, 2, "0 servers read", ""},
+			"list":                {inProject(key, "list", "servers"), 2, "0 servers read", ""},
 			"doctor":              {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
-			"list of Machines":    {[]string{"list"}, 2, "Machines unknown: " + says, ""},
+			"list of Machines":    {inProject(key, "list"), 2, "Machines unknown: " + says, ""},
 			"delete server":       {deleteTarget(), 2, "", says},
 		} {
 			row.args = append(row.args, flags...)
@@ -115,18 +115,20 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		env []string
 		environmentRow
 	}{
-		"by variables": {env, environmentRow{[]string{"list"},
-			2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01", ""}},
-		"by flags": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--region", "eu01",
-			"--service-account-key-path", path}, 2, "0 servers read", ""}},
-		"region by flag": {env, environmentRow{[]string{"list", "--region", "eu02"}, 2, "in eu02", ""}},
-		"some variables": {env[:3], environmentRow{[]string{"list", noControl},
+		"by variables": {env, environmentRow{[]string{"doctor", "--cloud-only"},
+			0, "FINE     reads: servers: allowed", "credentials: $STACKIT_PROJECT_ID, $STACKIT_REGION, $STACKIT_SERVICE_ACCOUNT_KEY_PATH\n"}},
+		"by flags": {env[:2], environmentRow{inProject(path, "list"),
+			2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01",
+			"credentials: --project-id, --region, --service-account-key-path\n"}},
+		"variables beside a cluster": {env, environmentRow{[]string{"list", noControl},
 			2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster", ""}},
+		"some variables": {env[:3], environmentRow{[]string{"doctor", "--cloud-only"},
+			2, "UNKNOWN  credentials: no credentials: name a Secret", ""}},
 		"a flag alone": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID},
 			64, "", "credentials without a Secret need all of "}},
 		"a flag beside a Secret": {env, environmentRow{
 			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, 64, "", "--secret goes without "}},
-		"a key that is missing": {missing, environmentRow{[]string{"list"},
+		"a key that is missing": {env[:2], environmentRow{inProject("/nowhere/key.json", "list"),
 			2, "reading the service-account key: open /nowhere/key.json: no such file", ""}},
 		"a missing key that is not used": {missing, environmentRow{[]string{"validate", "-f", "-", "--online"},
 			0, "nothing is wrong", ""}},
@@ -136,13 +138,13 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 }
 
 func TestStandardOutputThatCannotBeWritten(t *testing.T) {
-	_, env, _ := startProject(t)
+	_, env, key := startProject(t)
 	text := manifests(t)
 	for name, args := range map[string][]string{
 		"version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"},
 		"doctor":   {"doctor", "--cloud-only"},
-		"servers":  {"list", "servers"}, "servers as JSON": {"list", "servers", "-o", "json"}, "options": {"options"},
+		"servers":  inProject(key, "list", "servers"), "servers as JSON": inProject(key, "list", "servers", "-o", "json"), "options": {"options"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,10 +40,10 @@ type listing struct {
 
 const listLong = `%s
 
-The projects are those of the MachineClasses in the namespace, unless --secret, or flags and
-variables name one. Clusters and API are read side by side, for at most --request-timeout. What
-could not be read is "unknown"; below the table stands why. READY is what the manager last said of
-the Machine's Node: no target cluster is asked.
+The projects are those of the MachineClasses in the namespace, unless --secret or flags name one.
+Clusters and API are read side by side, for at most --request-timeout. What could not be read is
+"unknown"; below the table stands why. READY is what the manager last said of the Machine's Node: no
+target cluster is asked.
 
 Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
 

@@ -50,7 +50,7 @@ func startServers(t *testing.T) (worker, bastion string, env []string) {
 		}
 	}
 	return ids["worker-1"], ids["bastion"],
-		append(env, "STACKIT_NO_AUTH=true", envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion)
+		append(env, "STACKIT_NO_AUTH=true")
 }
 
 // noControl makes the control cluster one that refuses connections.
@@ -85,7 +85,8 @@ func TestListWithoutACluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: append([]string{"list", noControl}, row.args...), env: env}.run(t)
+			got := invocation{args: append(append([]string{"list"}, row.args...), noControl, "--project-id", iaasmock.DefaultProjectID,
+				"--region", iaasmock.DefaultRegion), env: env}.run(t)
 			if got.code != report.ExitUnknown || strings.Contains(got.stdout, "c2VjcmV0") || strings.Count(got.stdout+got.stderr, "refused") != 1 {
 				t.Errorf("got %+v, want exit code 2, and the cause once", got)
 			}
@@ -122,7 +123,7 @@ func TestWithoutAnything(t *testing.T) {
 // Whatever hangs ends with --request-timeout.
 func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
-	cloud, env, _ := startProject(t)
+	cloud, env, key := startProject(t)
 	cloud.Inject(iaasmock.Fault{Delay: 2 * time.Minute})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // which nobody answers
 	if err != nil {
@@ -142,7 +143,7 @@ func TestRequestTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
-			got := invocation{args: append(row.args, "--request-timeout", "3s"), env: env}.run(t)
+			got := invocation{args: inProject(key, append(row.args, "--request-timeout", "3s")...), env: env}.run(t)
 			for _, says := range row.says {
 				if got.code != report.ExitUnknown || strings.Count(got.stdout+got.stderr, says) != 1 {
 					t.Errorf("got %+v, want exit code 2 and %q once", got, says)
@@ -168,11 +169,11 @@ func listNothing(answer http.ResponseWriter, request *http.Request) {
 // Who mistypes a name is told so, also while something else is down.
 func TestDescribeNobody(t *testing.T) {
 	t.Parallel()
-	cloud, env, _ := startProject(t)
+	cloud, env, key := startProject(t)
 	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
 	cluster := httptest.NewServer(http.HandlerFunc(listNothing))
 	t.Cleanup(cluster.Close)
-	environmentRow{[]string{"describe", "machine", "nobody", "--server", cluster.URL}, 2, "",
+	environmentRow{inProject(key, "describe", "machine", "nobody", "--server", cluster.URL), 2, "",
 		"there is no Machine default/nobody: is the namespace right (-n)?\n"}.run(t, "nobody", env, "")
 }
 

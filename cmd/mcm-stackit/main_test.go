@@ -119,8 +119,8 @@ func startMock(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []str
 	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/oauth/v2/token"}
 }
 
-// startProject starts a mock, and returns the environment that reaches its default project, and the file of
-// the key that it names.
+// startProject starts a mock, and returns the environment that reaches it and names its default project, and the file
+// of the key that it names.
 func startProject(t *testing.T) (cloud *iaasmock.Cloud, env []string, path string) {
 	t.Helper()
 	cloud, env = startMock(t)
@@ -131,6 +131,11 @@ func startProject(t *testing.T) (cloud *iaasmock.Cloud, env []string, path strin
 	}
 	return cloud, append(env,
 		envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path), path
+}
+
+// inProject are the flags that name the default project, with the key in a file.
+func inProject(key string, args ...string) []string {
+	return append(args, "--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion, "--service-account-key-path", key)
 }
 
 // expectGolden compares text with the file of the name in testdata.

@@ -59,6 +59,9 @@ type options struct {
 	tokenHosts   string
 	identityDirs string
 
+	// cloudOnly is doctor's flag: no cluster is asked, and variables may name what a cluster's Secrets would.
+	cloudOnly bool
+
 	// started says that the command line was right.
 	started bool
 	// config says where the API is; configError that the environment says it wrongly.
@@ -86,9 +89,9 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.Lookup(flagRequestTimeout).Usage =
 		"how long a cluster, the API or a URL may take to answer, with retries; 0: without an end"
 	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
-	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key ($"+envProjectID+")")
-	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides those of Secret and class (in place of a Secret: $"+envRegion+")")
-	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret ($"+envKeyPath+")")
+	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key")
+	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides those of Secret and class")
+	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret")
 	// By the sidecar's names and defaults: what it refuses is refused here.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
 		"hosts that a service-account key may name in credentials.tokenEndpoint beside those below stackit.cloud, as the sidecar has them")
@@ -153,12 +156,13 @@ func (o *options) checkDirect() error {
 	return nil
 }
 
-// direct are the credentials that flags and variables name; nil if they do not name all.
+// direct are the credentials that flags name, and variables where no cluster is asked; nil if they do not name all. Where
+// one is, its classes' Secrets are judged: a variable that was exported for another tool must not take their place.
 func (o *options) direct() *account.Direct {
 	var origins []string
 	value := func(flag, given, variable string) string {
 		origin := "--" + flag
-		if given == "" {
+		if given == "" && o.cloudOnly {
 			origin = "$" + variable
 			given = os.Getenv(variable)
 		}

@@ -107,8 +107,8 @@ func (a *Account) String() string {
 // ErrNoCredentials says that nothing names a project, region and key.
 var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 
-// AllThree are the flags and variables that name an account without a Secret.
-const AllThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION) and --service-account-key-path ($STACKIT_SERVICE_ACCOUNT_KEY_PATH)"
+// AllThree are the flags that name an account without a Secret.
+const AllThree = "--project-id, --region and --service-account-key-path"
 
 // Accounts returns the accounts to work in: the one that SecretName or Direct name, else those of
 // all MachineClasses of the namespace that are STACKIT's; "" means all namespaces. Equal ones are

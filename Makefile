@@ -11,6 +11,16 @@ SHELL := /bin/sh
 GO  ?= go
 BIN := bin
 
+# Recipes are shell text, and the VERSION of a release is a tag's name, which whoever may push tags
+# chooses. So these are taken as they are, and refused with anything that a shell or a linker's flags
+# could take for more than text. VERSION overrides the version that Go takes from git: make build
+# VERSION=v1.2.3
+TEXTS   := VERSION IMAGE BASE_IMAGE SOURCE_URL
+is_text  = $(shell case '$(subst ','\'',$($(1)))' in (*[!0-9A-Za-z._~:/@%+-]*) ;; (*) echo yes;; esac)
+$(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
+$(foreach name,$(TEXTS),$(if $($(name)),$(if $(call is_text,$(name)),,$(error \
+	$(name) is '$($(name))', must be made of letters, digits and ._~:/@%+- (a version is such as v1.2.3)))))
+
 # etcd and kube-apiserver are downloaded in this version, from where the index of a mirror says, or
 # built: test/localenv/stack/controlplane.sh. CONTROLPLANE=source only builds. The folder
 # KUBEBUILDER_ASSETS has them already.
@@ -30,8 +40,6 @@ GO_BUILD := GOGC=800 $(GO) build
 CGO  := $(shell $(GO) env CGO_ENABLED)
 RACE ?= $(if $(filter 1,$(CGO)),-race)
 
-# VERSION overrides the version that Go takes from git: make build VERSION=v1.2.3
-VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
@@ -135,14 +143,11 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 # Without docker, for amd64 and arm64. The time in it is the commit's, and nothing in it is the
 # clone's, so that it is the same wherever it is built with the same Go. The registry's password is that of `docker login`. An image's name has no
 # capitals, which the repository that it is named after may have.
-KO         ?= $(BIN)/ko
-IMAGE      ?=
-BASE_IMAGE ?=
-SOURCE_URL ?=
+KO ?= $(BIN)/ko
 .PHONY: image
 image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<registry>/<image> pushes it.
 	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image/sbom
-	@VERSION='$(or $(VERSION),$(shell git describe --tags --always --dirty))'; export VERSION; \
+	@VERSION="$(or $(VERSION),$$(git describe --tags --always --dirty))"; export VERSION; \
 	KO_DOCKER_REPO="$$(echo '$(or $(IMAGE),machine-controller-manager-provider-stackit)' | tr '[:upper:]' '[:lower:]')" $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
 	SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(KO) build --bare --tags "$$VERSION" \
 		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) --image-refs $(BIN)/image/refs \
@@ -152,11 +157,17 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
 
+# What is published has a version that krew installs and that others can sort.
+.PHONY: release-version
+release-version:
+	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?' || { \
+		echo "VERSION is '$(VERSION)', must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1" >&2; exit 2; }
+
 # For who may push, and need not build. A workflow's later steps get the digests of the index and of
 # the image for each platform.
 CRANE ?= $(BIN)/crane
 .PHONY: push-image
-push-image: $(CRANE) ## Push the image that 'make image' built: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
+push-image: release-version $(CRANE) ## Push the image that 'make image' built: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
 	$(CRANE) push --image-refs $(BIN)/image/refs $(BIN)/image "$$(echo '$(IMAGE)' | tr '[:upper:]' '[:lower:]'):$(VERSION)"
 	@$(if $(GITHUB_OUTPUT),index=$$(sed -n '1s/.*@//p' $(BIN)/image/refs) && { echo "digest=$$index" && \
 		jq -r '.manifests[] | "digest-" + .platform.architecture + "=" + .digest' "$(BIN)/image/blobs/sha256/$${index#sha256:}"; } >>"$(GITHUB_OUTPUT)",:)
@@ -165,8 +176,7 @@ push-image: $(CRANE) ## Push the image that 'make image' built: make push-image 
 # it is built with the same Go. krew's
 # manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
 .PHONY: release
-release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
-	@$(call need,VERSION,the tag of the release (v1.2.3))
+release: release-version ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
 	@$(call need,SOURCE_URL,the page of the repository that publishes it (https://github.com/<owner>/<repository>))
 	@rm -rf $(BIN)/release
 	@$(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)" --epoch "$$(git log -1 --format=%ct)"
@@ -257,7 +267,7 @@ test-cloud-sweep: build-test-cloud ## Delete what its runs left more than an hou
 
 .PHONY: build-test-cloud
 build-test-cloud:
-	@$(GO_BUILD) -ldflags "-X main.version=$(or $(VERSION),$(shell git describe --always --dirty --abbrev=40 2>/dev/null),unknown)" \
+	@$(GO_BUILD) -ldflags "-X main.version=$(or $(VERSION),$$(git describe --always --dirty --abbrev=40 2>/dev/null || echo unknown))" \
 		-o $(CLOUD_TEST) ./test/cloud
 
 # Mostly waits; more at a time than this and a busy machine delays answers by seconds.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workflows_test reads the workflows under .github: they run pinned actions and targets of
-// make, and what publishes builds nothing. It runs none.
+// make, and what publishes builds nothing. It runs none of them, but those targets of make to which a tag
+// hands its name.
 package workflows_test
 
 import (
@@ -21,6 +22,7 @@ import (
 const root = "../.."
 
 type workflow struct {
+	Env         map[string]string `json:"env"`
 	Permissions map[string]string `json:"permissions"`
 	Jobs        map[string]job    `json:"jobs"`
 }
@@ -77,6 +79,9 @@ func TestWorkflows(t *testing.T) {
 			}
 			for name, job := range parsed.Jobs {
 				job.check(t, name, parsed.Jobs, targets)
+				if _, isVersioned := parsed.Env["VERSION"]; isVersioned && job.Uses == "" && !slices.Contains(ofReleases, job.firstTarget()) {
+					t.Errorf("job %s runs make %s first, want one of %q, which checks the VERSION", name, job.firstTarget(), ofReleases)
+				}
 			}
 			used := strings.Count(string(text), "uses:") - strings.Count(string(text), "uses: ./")
 			if got := len(pinned.FindAll(text, -1)); got != used {
@@ -84,6 +89,16 @@ func TestWorkflows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// firstTarget is the first target of make that the job runs.
+func (j job) firstTarget() string {
+	for _, step := range j.Steps {
+		if target, isMake := strings.CutPrefix(step.Run, "make "); isMake {
+			return target
+		}
+	}
+	return ""
 }
 
 // check expects that each step is an action or one target of make, and that a job with rights only

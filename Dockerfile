@@ -31,6 +31,8 @@ RUN --mount=type=cache,target=/go/pkg/mod \
 FROM gcr.io/distroless/static-debian13:nonroot
 
 COPY --from=builder /machine-controller /machine-controller
+# Where ko puts it.
+COPY cmd/machine-controller/kodata/ /var/run/ko/
 
 # Gardener passes arguments only.
 ENTRYPOINT ["/machine-controller"]

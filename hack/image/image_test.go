@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -44,6 +45,9 @@ const (
 	user = 65532
 	// entrypoint is where ko puts the program.
 	entrypoint = "/ko-app/machine-controller"
+	// licenses are those of what is linked: where they are here, and where ko puts them.
+	licenses      = "cmd/machine-controller/kodata/THIRD-PARTY-LICENSES"
+	imageLicenses = "/var/run/ko/THIRD-PARTY-LICENSES"
 )
 
 var platforms = []v1.Platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}
@@ -133,6 +137,9 @@ func TestTheImage(t *testing.T) {
 				}
 			}
 			expectSBOM(t, host, image)
+			if content, mode := extract(t, image, imageLicenses); string(content) != read(t, licenses) || mode&0o444 != 0o444 {
+				t.Errorf("%s has %d bytes and mode %o, want the repository's, for all to read", imageLicenses, len(content), mode)
+			}
 			if platform.OS == runtime.GOOS && platform.Architecture == runtime.GOARCH {
 				if said := runProgram(t, image, "--version"); !strings.Contains(said, version) {
 					t.Errorf("--version says %q, want %s", said, version)
@@ -217,31 +224,35 @@ func expectSBOM(t *testing.T, host string, image v1.Image) {
 	}
 }
 
+// extract returns a file from the image's layers, and its mode.
+func extract(t *testing.T, image v1.Image, path string) (content []byte, mode os.FileMode) {
+	t.Helper()
+	layers := mutate.Extract(image)
+	defer func() { _ = layers.Close() }()
+	for tape := tar.NewReader(layers); ; {
+		header, err := tape.Next()
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("no %s in the image", path)
+		}
+		must(t, err)
+		if "/"+strings.TrimPrefix(header.Name, "/") == path {
+			content, err = io.ReadAll(tape)
+			must(t, err)
+			return content, os.FileMode(header.Mode) & 0o777 //nolint:gosec // a mode has 12 bits
+		}
+	}
+}
+
 // runProgram unpacks the program from the image's layers and runs it as the image's user does.
 func runProgram(t *testing.T, image v1.Image, arguments ...string) (said string) {
 	t.Helper()
-	content := mutate.Extract(image)
-	defer func() { _ = content.Close() }()
+	content, mode := extract(t, image, entrypoint)
 	folder, err := os.MkdirTemp("", "image-*") // not t.TempDir, which others cannot enter
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
 	must(t, os.Chmod(folder, 0o755))
 	program := filepath.Join(folder, "machine-controller")
-	for tape := tar.NewReader(content); ; {
-		header, err := tape.Next()
-		if errors.Is(err, io.EOF) {
-			t.Fatalf("no %s in the image", entrypoint)
-		}
-		must(t, err)
-		if "/"+strings.TrimPrefix(header.Name, "/") != entrypoint {
-			continue
-		}
-		file, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, os.FileMode(header.Mode)&0o777) //nolint:gosec // a mode has 12 bits
-		must(t, err)
-		_, err = io.Copy(file, tape)
-		must(t, errors.Join(err, file.Close()))
-		break
-	}
+	must(t, os.WriteFile(program, content, mode))
 	command := exec.Command(program, arguments...)
 	if os.Getuid() == 0 { // who may run it as the image's user
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
@@ -332,6 +343,9 @@ func TestTheDockerfileBuildsTheSame(t *testing.T) {
 		if wanted == "" || !strings.Contains(dockerfile, wanted) {
 			t.Errorf("the Dockerfile lacks %q, which .ko.yaml has", wanted)
 		}
+	}
+	if copied := "\nCOPY " + path.Dir(licenses) + "/ " + path.Dir(imageLicenses) + "/\n"; !strings.Contains(dockerfile, copied) {
+		t.Errorf("the Dockerfile lacks %q: ko adds the folder by itself", copied)
 	}
 	if regexp.MustCompile(`(?m)^(USER|CMD) `).MatchString(dockerfile) {
 		t.Error("the Dockerfile sets a user or arguments; ko leaves both to the base image")

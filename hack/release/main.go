@@ -27,6 +27,7 @@ import (
 const (
 	command   = "./cmd/mcm-stackit"
 	manifest  = "cmd/mcm-stackit/krew.yaml"
+	licenses  = "cmd/machine-controller/kodata/THIRD-PARTY-LICENSES"
 	checksums = "SHA256SUMS"
 	linked    = "github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version"
 )
@@ -94,7 +95,7 @@ func (r *release) build(platforms []string) error {
 	return r.describe()
 }
 
-// archive builds the program for a platform and packs it with the license.
+// archive builds the program for a platform and packs it with the licenses.
 func (r *release) archive(platform string) (archive, error) {
 	made := newArchive(platform)
 	program := filepath.Join(r.folder, made.Program)
@@ -103,7 +104,7 @@ func (r *release) archive(platform string) (archive, error) {
 		return made, err
 	}
 	path := filepath.Join(r.folder, made.Name)
-	if err := pack(path, r.committed, program, "LICENSE"); err != nil {
+	if err := pack(path, r.committed, program, "LICENSE", licenses); err != nil {
 		return made, err
 	}
 	var err error

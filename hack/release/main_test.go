@@ -49,8 +49,10 @@ func TestKrewInstallsEachPlatform(t *testing.T) {
 			if got := read(t, filepath.Join(installed, program)); got != "for "+platform {
 				t.Errorf("the program is %q, want that of the platform", got)
 			}
-			if got := read(t, filepath.Join(installed, "LICENSE")); got != read(t, "LICENSE") {
-				t.Error("the license is not the repository's")
+			for _, license := range []string{"LICENSE", licenses} {
+				if got := read(t, filepath.Join(installed, filepath.Base(license))); got != read(t, license) {
+					t.Errorf("%s is not the repository's", license)
+				}
 			}
 			info, err := os.Stat(filepath.Join(installed, program))
 			if err != nil || info.Mode().Perm()&0o111 == 0 {

@@ -6,7 +6,9 @@ package spi
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -22,6 +24,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
 func TestConnectionsAreReusedByManyAtATime(t *testing.T) {
@@ -60,46 +65,121 @@ func TestConnectionsAreReusedByManyAtATime(t *testing.T) {
 	}
 }
 
-// STACKIT's edge resets connections that are idle for longer.
-func TestAnIdleConnectionIsKeptFor30s(t *testing.T) {
+// STACKIT's edge resets connections that were idle for longer than 30 s. A POST on one of them is lost, and its
+// sender cannot know that: calls after a pause must not use it.
+func TestNoCallIsLostOnAConnectionThatWasIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opened := 0
+		cloud, opened, posts := iaasmock.New(iaasmock.WithoutAuthentication()), 0, 0
+		api := conformance.Watch(t, cloud)
 		transport := NewTransport()
+		defer transport.CloseIdleConnections()
 		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			opened++
 			client, server := net.Pipe()
-			go answerAll(server)
+			go serveAsEdge(server, api)
 			return client, nil
 		}
-		for i, call := range []struct {
+		session := sessionWith(t, transport, 0.5)
+		for _, pause := range []struct {
 			idle   time.Duration
 			opened int
-		}{{0, 1}, {30*time.Second - time.Millisecond, 1}, {31 * time.Second, 2}} {
-			<-time.After(call.idle)
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://iaas.invalid", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
+		}{{0, 1}, {10 * time.Second, 1}, {30*time.Second - time.Millisecond, 1}, {30*time.Second + time.Millisecond, 2}, {5 * time.Minute, 3}} {
+			<-time.After(pause.idle)
+			for _, call := range []string{"POST", "LIST"} {
+				if err := apiCalls[call](t.Context(), session.API); err != nil {
+					t.Errorf("%s after a pause of %s: %v", call, pause.idle, err)
+				}
+				synctest.Wait() // the connection is back in the pool
 			}
-			if _, err := (&bodyReader{next: transport, limit: maxAnswer}).RoundTrip(request); err != nil {
-				t.Fatal(err)
+			if posts++; len(cloud.Servers()) != posts {
+				t.Fatalf("%d servers after a pause of %s, want %d", len(cloud.Servers()), pause.idle, posts)
 			}
-			synctest.Wait()
-			if opened != call.opened {
-				t.Errorf("%d connections for call %d, want %d", opened, i, call.opened)
+			if opened != pause.opened {
+				t.Errorf("%d connections after a pause of %s, want %d", opened, pause.idle, pause.opened)
 			}
 		}
-		transport.CloseIdleConnections()
 	})
 }
 
-// answerAll is a server at the other end of a connection.
-func answerAll(conn net.Conn) {
+// serveAsEdge serves a connection of HTTP/1.1 until it was idle for longer than 30 s: then it drops what comes.
+func serveAsEdge(conn net.Conn, api http.Handler) {
+	defer func() { _ = conn.Close() }()
 	requests := bufio.NewReader(conn)
 	for {
-		if _, err := http.ReadRequest(requests); err != nil {
+		idleSince := time.Now()
+		request, err := http.ReadRequest(requests)
+		if err != nil || time.Since(idleSince) > 30*time.Second {
 			return
 		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+		answer := httptest.NewRecorder()
+		api.ServeHTTP(answer, request)
+		response := answer.Result()
+		response.ContentLength = int64(answer.Body.Len())
+		if response.Write(conn) != nil {
+			return
+		}
+	}
+}
+
+// A server of HTTP/2 may take few streams a connection. It refuses those that come before it could say so,
+// POSTs among them, which are sent again; and calls at once need more connections than one.
+func TestFewStreamsAConnectionHoldUpNoCall(t *testing.T) {
+	const streams, pairs = 10, 3
+	sessions := 50
+	if testing.Short() {
+		sessions = 10 // net/http waits for seconds where many are refused
+	}
+	var posts atomic.Int64
+	var arrived sync.WaitGroup
+	left := make(chan struct{}, 3*streams)
+	arrived.Add(cap(left))
+	for range cap(left) {
+		left <- struct{}{}
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("got %s, want HTTP/2", r.Proto)
+		}
+		if r.Method == http.MethodPost {
+			posts.Add(1)
+		}
+		select {
+		case <-left: // one of the first, which need three connections: none is answered before all are there
+			arrived.Done()
+			arrived.Wait()
+		default:
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"items":[], "id":"`+testServer+`", "machineType":"g2i.1", "name":"m1"}`)
+	}))
+	server.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	transport := NewTransport()
+	defer transport.CloseIdleConnections()
+	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+	transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
+	provider := &PluginSPIImpl{Config: Config{Endpoint: server.URL, NoAuth: true}, Transport: transport}
+	var group sync.WaitGroup
+	for i := range sessions {
+		session, err := provider.Session(Credentials{ProjectID: fmt.Sprintf("d61a8564-c8dd-4ffb-bc15-%012d", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range pairs {
+			for _, call := range []string{"POST", "LIST"} {
+				group.Go(func() {
+					if err := apiCalls[call](t.Context(), session.API); err != nil {
+						t.Errorf("%s: %v", call, err)
+					}
+				})
+			}
+		}
+	}
+	group.Wait()
+	if got := posts.Load(); got != int64(sessions*pairs) {
+		t.Errorf("%d POSTs arrived, want %d", got, sessions*pairs)
 	}
 }
 

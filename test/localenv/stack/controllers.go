@@ -80,6 +80,10 @@ func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 // gone. It does not count as a failure of the environment.
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
+// TerminateSidecar ends the machine-controller with SIGTERM, as a Pod's end begins, and returns when it is
+// gone. It does not count as a failure of the environment.
+func (e *Env) TerminateSidecar() { e.endPart(PartSidecar, stopGrace) }
+
 // startController starts a part that Controllers names, and returns its port.
 func (e *Env) startController(ctx context.Context, s service) (port int, err error) {
 	e.mu.Lock()

@@ -67,14 +67,15 @@ func (r *repository) git(arguments ...string) {
 	}
 }
 
-// make runs a target; settings ("NAME=value") are in its environment or, if arguments, in its command line. It
-// returns what make says and what the stubs were run with.
+// make runs a target with settings ("NAME=value") of its environment and of its command line. It returns what
+// make says and what the stubs were run with.
 func (r *repository) make(target string, environment []string, arguments ...string) (said, ran string, err error) {
 	r.Helper()
 	stub := filepath.Join(r.folder, "stub")
 	cmd := exec.CommandContext(r.Context(), "make", append([]string{target,
 		"GO=" + stub, "KO=" + stub, "CRANE=" + stub, "COSIGN=" + stub, "GITHUB_OUTPUT="}, arguments...)...)
-	cmd.Dir, cmd.Env = r.folder, append(os.Environ(), append(environment, "MAKEFLAGS=", "MAKELEVEL=0")...)
+	cmd.Dir, cmd.Env = r.folder, slices.Concat(os.Environ(),
+		[]string{"MAKEFLAGS=", "MAKELEVEL=0", "VERSION=", "IMAGE=", "BASE_IMAGE=", "SOURCE_URL="}, environment)
 	output, err := cmd.CombinedOutput()
 	log := filepath.Join(r.folder, "ran")
 	logged, _ := os.ReadFile(log) // there is none if no stub ran
@@ -93,8 +94,13 @@ func (r *repository) expectNothingMade(target, name string) {
 // The name of a tag is chosen by whoever may push one, and the workflow of a release has rights.
 func TestNoTargetRunsAVersion(t *testing.T) {
 	r := newRepository(t)
-	for _, target := range slices.Concat(ofReleases, ofAnyVersion, []string{"release-notes", "sign"}) {
-		for _, variable := range []string{"VERSION", "IMAGE", "BASE_IMAGE", "SOURCE_URL"} {
+	for variable, targets := range map[string][]string{
+		"VERSION":    slices.Concat(ofReleases, ofAnyVersion, []string{"release-notes", "sign"}),
+		"IMAGE":      {"image", "push-image"},
+		"BASE_IMAGE": {"image"},
+		"SOURCE_URL": {"image", "release"},
+	} {
+		for _, target := range targets {
 			for _, value := range hostile {
 				setting := variable + "=" + value
 				for from, run := range map[string]func() (said, ran string, err error){

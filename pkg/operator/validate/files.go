@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -184,6 +185,9 @@ type document struct {
 // separator is a line that begins a YAML document (---), or ends one (...).
 var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
 
+// isJSON reports whether a text begins as a JSON object does.
+func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
 // split returns the documents of a source with this text.
 func (v *validator) split(from *source, text []byte) []*document {
 	var documents []*document
@@ -193,7 +197,15 @@ func (v *validator) split(from *source, text []byte) []*document {
 		lines += bytes.Count(text[begin:end], []byte("\n"))
 		begin = end
 	}
-	for _, at := range separator.FindAllIndex(text, -1) {
+	if isJSON(text) { // values one behind the other, as jq prints them
+		values := json.NewDecoder(bytes.NewReader(text))
+		for values.Decode(new(json.RawMessage)) == nil {
+			cut(int(values.InputOffset()))
+		}
+	}
+	rest := begin
+	for _, at := range separator.FindAllIndex(text[rest:], -1) {
+		at = []int{at[0] + rest, at[1] + rest}
 		if text[at[0]] == '-' {
 			cut(at[0])
 		} else {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -25,6 +26,15 @@ const (
 )
 
 // A text is told apart into documents, each of which is read or said to be wrong.
+// inUTF16 is a text as PowerShell's > writes it.
+func inUTF16(text string) []byte {
+	encoded := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		encoded = append(encoded, byte(unit), byte(unit>>8))
+	}
+	return encoded
+}
+
 func TestDocuments(t *testing.T) {
 	bomb := secretOf + "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for i, last := 0, "a"; i < 8; i++ {
@@ -47,6 +57,16 @@ func TestDocuments(t *testing.T) {
 			1, "-:1:18: MachineClass default/: apiVersion: Unsupported value"},
 		"line ends of Windows": {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"),
 			1, "-:5:11: MachineClass default/bad: provider"},
+		"JSON objects one behind the other": {`{"apiVersion":"v1","kind":"ConfigMap"} ` + "\n" +
+			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"bad"},"provider":"aws"}` + "\n",
+			1, "-:2:105: MachineClass default/bad: provider"},
+		"a byte behind JSON":          {`{"apiVersion":"v1","kind":"ConfigMap"}]`, 1, "manifest: is not YAML"},
+		"YAML behind JSON":            {`{"apiVersion":"v1","kind":"ConfigMap"}` + "\n---\n" + badClass, 1, "-:6:11: MachineClass default/bad: provider"},
+		"UTF-16":                      {string(inUTF16("---\n" + secretOf + "---\n" + badClass)), 1, "MachineClass default/bad: provider"},
+		"line ends of CR alone":       {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\r"), 1, "MachineClass default/bad: provider"},
+		"line ends of U+0085":         {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u0085"), 1, "MachineClass default/bad: provider"},
+		"line ends of U+2028":         {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u2028"), 1, "MachineClass default/bad: provider"},
+		"broken behind odd line ends": {strings.ReplaceAll(secretOf+"---\na: [", "\n", "\r"), 1, "manifest: is not YAML"},
 		"key that is twice": {secretOf + "kind: Secret\n",
 			1, "-:4:1: manifest: this key is there twice; leave one out"},
 		"key that is twice, deep": {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},

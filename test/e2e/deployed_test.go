@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -44,6 +45,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		user.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		user.awaitRights(ctx, c.target, targetRights)
+		planted := c.plantKubeconfig(ctx)
 		pod := c.startPod(ctx, c.deploymentIn(ctx, objects), "only")
 
 		secret := c.createSecret(ctx, nil)
@@ -74,6 +76,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 			Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(object), object))).To(BeTrue(), "%T %s is left", object, object.GetName())
 		}
 		c.expectLed(pod)
+		Expect(planted).NotTo(BeAnExistingFile(), "a program ran in the Pod")
 		c.expectAllowed()
 		c.expectRightsUsed(objects)
 	})
@@ -87,6 +90,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 			Expect(c.target.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 		}
 		c.createTargetKubeconfig(ctx)
+		planted := c.plantKubeconfig(ctx)
 		objects := render("kubernetes/control")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
@@ -97,6 +101,9 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		for _, name := range []string{"first", "second"} {
 			pods[name] = c.startPod(ctx, deployment, name)
 			Expect(pods[name].Spec.TerminationGracePeriodSeconds).To(HaveValue(BeEquivalentTo(5)))
+			mounted, err := filepath.Glob(c.env.PodPath(pods[name], "/var/run/target/[a-z]*"))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(mounted).To(HaveEach(Or(HaveSuffix("/kubeconfig"), HaveSuffix("/token"))))
 		}
 		Eventually(ctx, c.leader).WithTimeout(upTimeout).WithPolling(poll).ShouldNot(BeEmpty())
 		leader, err := c.leader(ctx)
@@ -135,6 +142,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		for _, pod := range pods {
 			c.expectLed(pod)
 		}
+		Expect(planted).NotTo(BeAnExistingFile(), "a program ran in a Pod")
 		c.expectAllowed()
 	})
 })

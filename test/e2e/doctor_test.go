@@ -69,7 +69,7 @@ var _ = Describe("mcm-stackit", Ordered, func() {
 			"FINE     sidecar: container machine-controller of Deployment default/machine-controller-manager",
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
-			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: it uses the token of the Pod itself",
+			"not tried: the sidecar's login to the target cluster, its own: it uses the token of the Pod itself",
 			"not tried: POST, PATCH and DELETE",
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))

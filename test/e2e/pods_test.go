@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -25,6 +27,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -167,8 +170,8 @@ func (c *cluster) startPod(ctx context.Context, deployment *appsv1.Deployment, n
 	return pod
 }
 
-// createTargetKubeconfig makes the Secret that kubernetes/control needs, as
-// kubernetes/README.md has it.
+// createTargetKubeconfig makes the ConfigMap and the Secret that kubernetes/control needs, as
+// kubernetes/README.md has them.
 func (c *cluster) createTargetKubeconfig(ctx context.Context) {
 	GinkgoHelper()
 	token, err := localenv.ServiceAccountToken(ctx, c.target, metav1.NamespaceSystem, account)
@@ -181,10 +184,56 @@ func (c *cluster) createTargetKubeconfig(ctx context.Context) {
 		CurrentContext: "target",
 	})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(c.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager-target", Namespace: c.env.Namespace()},
-		Data:       map[string][]byte{"kubeconfig": kubeconfig, "token": []byte(token)},
-	})).To(Succeed())
+	named := metav1.ObjectMeta{Name: targetLogin, Namespace: c.env.Namespace()}
+	Expect(c.Create(ctx, &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"kubeconfig": string(kubeconfig)}})).To(Succeed())
+	Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"token": []byte(token)}})).To(Succeed())
+}
+
+const (
+	// targetLogin names the ConfigMap and the Secret with the login to the target cluster.
+	targetLogin = "machine-controller-manager-target"
+	tenantName  = "tenant"
+)
+
+// plantKubeconfig tries, as somebody who may write Machines, their classes and Secrets, to have the
+// Pod run a program, send its token to another server and read a file of its own. The program would
+// make the file whose path is returned.
+func (c *cluster) plantKubeconfig(ctx context.Context) (made string) {
+	GinkgoHelper()
+	made = filepath.Join(GinkgoT().TempDir(), "made")
+	tenant := serviceAccount{c.env.Namespace(), tenantName}
+	named := metav1.ObjectMeta{Namespace: tenant.namespace, Name: tenant.name}
+	Expect(c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named})).To(Succeed())
+	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{rbacv1.VerbAll}},
+		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{rbacv1.VerbAll}},
+	}})).To(Succeed())
+	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant.namespace, Name: tenant.name}}})).To(Succeed())
+	tenant.awaitRights(ctx, c.Client, []authorizationv1.ResourceAttributes{
+		{Resource: "secrets", Verb: "create", Namespace: tenant.namespace}})
+	as := tenant.client(ctx, c.Client, c.env.RESTConfig())
+
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.namespace, Name: targetLogin}}
+	for _, write := range []func(context.Context, client.Object) error{
+		func(ctx context.Context, object client.Object) error { return as.Create(ctx, object) },
+		func(ctx context.Context, object client.Object) error { return as.Update(ctx, object) },
+		func(ctx context.Context, object client.Object) error { return as.Delete(ctx, object) },
+	} {
+		Expect(apierrors.IsForbidden(write(ctx, config.DeepCopy()))).To(BeTrue(), "a tenant writes the ConfigMap")
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.namespace, Name: targetLogin}}
+	_, err := controllerutil.CreateOrUpdate(ctx, as, secret, func() error {
+		secret.StringData = map[string]string{"other": "file", "kubeconfig": fmt.Sprintf(`{apiVersion: v1, kind: Config,
+current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}}],
+users: [{name: u, user: {tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token,
+  exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [%q], interactiveMode: Never}}}]}`, made)}
+		return nil
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return made
 }
 
 // leader returns the name of the Pod whose sidecar leads, empty if none ever has.

@@ -232,7 +232,7 @@ func TestCluster(t *testing.T) {
 				SecretName: "target", Items: []corev1.KeyToPath{{Key: "config", Path: "kubeconfig"}}}}
 		}, 0, []string{"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: "}},
 		"no kubeconfig": {func(c *clinic) { c.target.Data = nil },
-			1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig " +
+			1, []string{"WRONG login to the target cluster: no Secret or ConfigMap of the sidecar has a kubeconfig " +
 				"for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
 		"two Secrets, the last is mounted": {func(c *clinic) {
 			projected := c.deployment.Spec.Template.Spec.Volumes[0].Projected
@@ -242,6 +242,16 @@ func TestCluster(t *testing.T) {
 			projected.Sources = append(projected.Sources, corev1.VolumeProjection{Secret: source})
 			c.Add(last)
 		}, 0, []string{"FINE login to the target cluster: https://last, "}},
+		"a kubeconfig in a ConfigMap, with a token in a Secret": {func(c *clinic) {
+			reference := corev1.LocalObjectReference{Name: "target"}
+			c.Add(&corev1.ConfigMap{ObjectMeta: c.target.ObjectMeta, Data: map[string]string{
+				"kubeconfig": string(kubeconfig("https://kube-apiserver", "", "tokenFile: /var/run/target/token")["kubeconfig"])}})
+			c.target.Data["token"] = []byte("canary") // beside a kubeconfig of before, which is not mounted
+			c.deployment.Spec.Template.Spec.Volumes[0].Projected.Sources = []corev1.VolumeProjection{
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: reference}},
+				{Secret: &corev1.SecretProjection{LocalObjectReference: reference, Items: []corev1.KeyToPath{{Key: "token", Path: "token"}}}},
+			}
+		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends"}},
 		"a kubeconfig without its user": {
 			func(c *clinic) {
 				text := string(c.target.Data["kubeconfig"])
@@ -250,6 +260,11 @@ func TestCluster(t *testing.T) {
 			1, []string{"the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig names no cluster or user"}},
 		"no Secret": {func(c *clinic) { c.remove(c.target) },
 			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
+		"no ConfigMap": {func(c *clinic) {
+			projected := c.deployment.Spec.Template.Spec.Volumes[0].Projected
+			projected.Sources = append(projected.Sources, corev1.VolumeProjection{
+				ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}}})
+		}, 2, []string{"UNKNOWN login to the target cluster: cannot be read: reading ConfigMap none"}},
 		"a program instead": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") },
 			1, []string{"has no token and no certificate that stand in the sidecar's Secrets"}},

@@ -60,13 +60,13 @@ func (d *Doctor) checkTarget(ctx context.Context) {
 	case errors.Is(err, errOwnToken):
 		d.notTried("the sidecar's " + subjectTarget + " " + login.Host + ": " + err.Error())
 	case err != nil:
-		d.wrong(subjectTarget, err.Error(), "correct the Secret that the sidecar's Deployment mounts at "+path.Dir(file))
+		d.wrong(subjectTarget, err.Error(), "correct what the sidecar's Deployment mounts at "+path.Dir(file))
 	default:
 		d.tryLogin(ctx, login)
 	}
 }
 
-// mountedFiles returns the files of the Secrets that the sidecar has in a folder.
+// mountedFiles returns the files of the Secrets and ConfigMaps that the sidecar has in a folder.
 func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, mount := range d.sidecar.container.VolumeMounts {
@@ -74,16 +74,16 @@ func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]
 			if path.Clean(mount.MountPath) != folder || volume.Name != mount.Name {
 				continue
 			}
-			for _, mounted := range secretsOf(&volume) {
-				secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: mounted.Name}
-				if err := d.Control.Get(ctx, key, secret); err != nil {
-					return nil, fmt.Errorf("reading Secret %s of the sidecar's Deployment: %w", key.Name, err)
+			for _, source := range sourcesOf(&volume) {
+				content, items, err := d.contentOf(ctx, source)
+				if err != nil {
+					return nil, err
 				}
-				if len(mounted.Items) == 0 {
-					maps.Copy(files, secret.Data)
+				if len(items) == 0 {
+					maps.Copy(files, content)
 				}
-				for _, item := range mounted.Items {
-					files[item.Path] = secret.Data[item.Key]
+				for _, item := range items {
+					files[item.Path] = content[item.Key]
 				}
 			}
 		}
@@ -91,37 +91,56 @@ func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]
 	return files, nil
 }
 
-// secretsOf returns the Secrets of a volume; one without Items is mounted as a whole.
-func secretsOf(volume *corev1.Volume) (all []*corev1.SecretProjection) {
-	if secret := volume.Secret; secret != nil {
-		name := corev1.LocalObjectReference{Name: secret.SecretName}
-		all = append(all, &corev1.SecretProjection{LocalObjectReference: name, Items: secret.Items})
+// sourcesOf returns what a volume is made of.
+func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
+	switch {
+	case volume.Secret != nil:
+		name := corev1.LocalObjectReference{Name: volume.Secret.SecretName}
+		return []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: name, Items: volume.Secret.Items}}}
+	case volume.Projected != nil:
+		return volume.Projected.Sources
 	}
-	if volume.Projected != nil {
-		for _, source := range volume.Projected.Sources {
-			if source.Secret != nil {
-				all = append(all, source.Secret)
-			}
+	return nil
+}
+
+// contentOf returns what a Secret or ConfigMap has, and which keys of it are mounted: all without items.
+func (d *Doctor) contentOf(ctx context.Context, source corev1.VolumeProjection) (map[string][]byte, []corev1.KeyToPath, error) {
+	switch {
+	case source.Secret != nil:
+		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: source.Secret.Name}
+		if err := d.Control.Get(ctx, key, secret); err != nil {
+			return nil, nil, fmt.Errorf("reading Secret %s of the sidecar's Deployment: %w", key.Name, err)
 		}
+		return secret.Data, source.Secret.Items, nil
+	case source.ConfigMap != nil:
+		configMap, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: source.ConfigMap.Name}
+		if err := d.Control.Get(ctx, key, configMap); err != nil {
+			return nil, nil, fmt.Errorf("reading ConfigMap %s of the sidecar's Deployment: %w", key.Name, err)
+		}
+		content := map[string][]byte{}
+		for name, text := range configMap.Data {
+			content[name] = []byte(text)
+		}
+		return content, source.ConfigMap.Items, nil
 	}
-	return all
+	return nil, nil, nil
 }
 
 var errOwnToken = errors.New("it uses the token of the Pod itself")
 
-// loginOf returns what a kubeconfig logs in with. It takes what stands in the Secrets alone: no
+// loginOf returns what a kubeconfig logs in with. It takes what stands in the files alone: no
 // program is run, and no file of this computer is read. No error repeats anything of it.
 func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(files[path.Base(file)])
 	if err != nil || config.Contexts[config.CurrentContext] == nil {
-		return nil, fmt.Errorf("no Secret of the sidecar has a kubeconfig for --target-kubeconfig=%s", file)
+		return nil, fmt.Errorf("no Secret or ConfigMap of the sidecar has a kubeconfig for --target-kubeconfig=%s", file)
 	}
 	current := config.Contexts[config.CurrentContext]
 	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if cluster == nil || auth == nil {
 		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s names no cluster or user", file)
 	}
-	// mounted is a file that the kubeconfig names, if it is one of the Secrets.
+	// mounted is a file that the kubeconfig names, if it is one of these.
 	mounted := func(name string) []byte {
 		if path.Dir(name) != path.Dir(file) {
 			return nil

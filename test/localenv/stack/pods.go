@@ -36,9 +36,10 @@ func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 // A process has neither an image nor a network or files of its own. So
 //   - the last part of the image's name says which of the two programs runs;
 //   - the arguments are followed by --control-kubeconfig, --address and --port, which
-//     overrule those of the Pod;
-//   - the Secrets and tokens that are mounted are files in another place, and this place
-//     is written for theirs, in arguments and in these files (PodPath);
+//     overrule those of the Pod, and so does --target-kubeconfig if the Pod's is empty:
+//     its own cluster;
+//   - the Secrets, ConfigMaps and tokens that are mounted are files in another place, and this
+//     place is written for theirs, in arguments and in these files (PodPath);
 //   - in leader election the process has the name of its Pod (leaseIdentity).
 func (e *Env) StartPod(ctx context.Context, pod *corev1.Pod) error {
 	e.mu.Lock()
@@ -78,6 +79,9 @@ func (e *Env) startContainer(
 	args := slices.Concat(container.Command[min(1, len(container.Command)):], container.Args)
 	for i := range args {
 		args[i] = files.in(expand(args[i], variables))
+	}
+	if slices.Contains(args, "--target-kubeconfig=") {
+		args = append(args, "--target-kubeconfig="+lease.kubeconfig)
 	}
 	args = append(args, "--control-kubeconfig="+lease.kubeconfig, "--address=127.0.0.1")
 	env := append(minimalEnvironment(), files.environment(container)...)
@@ -198,8 +202,8 @@ func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	return files
 }
 
-// mount writes the files of a Pod: its service account, its Secrets as they are in the
-// control cluster now, and tokens of its service account for others.
+// mount writes the files of a Pod: its service account, its Secrets and ConfigMaps as they are in
+// the control cluster now, and tokens of its service account for others.
 func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
 	files := e.mountsOf(pod)
 	content := map[string]map[string][]byte{
@@ -266,6 +270,8 @@ func (e *Env) projection(
 	switch {
 	case source.Secret != nil:
 		return e.secret(ctx, pod.Namespace, source.Secret.Name, source.Secret.Items)
+	case source.ConfigMap != nil:
+		return e.configMap(ctx, pod.Namespace, source.ConfigMap.Name, source.ConfigMap.Items)
 	case source.ServiceAccountToken != nil:
 		asked := source.ServiceAccountToken
 		spec := authenticationv1.TokenRequestSpec{
@@ -274,7 +280,7 @@ func (e *Env) projection(
 		token, err := requestToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName, spec)
 		return map[string][]byte{asked.Path: []byte(token)}, err
 	}
-	return nil, errors.New("only Secrets and tokens of service accounts can be projected")
+	return nil, errors.New("only Secrets, ConfigMaps and tokens of service accounts can be projected")
 }
 
 // secret returns the files of a Secret: those of items, or all if there are none.
@@ -283,18 +289,35 @@ func (e *Env) secret(ctx context.Context, namespace, name string, items []corev1
 	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
 		return nil, err
 	}
+	return chosen(secret.Data, name, items)
+}
+
+// configMap returns the files of a ConfigMap in the same way.
+func (e *Env) configMap(ctx context.Context, namespace, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
+	configMap := &corev1.ConfigMap{}
+	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, configMap); err != nil {
+		return nil, err
+	}
+	content := map[string][]byte{}
+	for key, text := range configMap.Data {
+		content[key] = []byte(text)
+	}
+	return chosen(content, name, items)
+}
+
+func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if len(items) == 0 {
-		return secret.Data, nil
+		return content, nil
 	}
-	chosen := map[string][]byte{}
+	files := map[string][]byte{}
 	for _, item := range items {
-		content, ok := secret.Data[item.Key]
+		file, ok := content[item.Key]
 		if !ok {
-			return nil, fmt.Errorf("secret %s has no key %s", name, item.Key)
+			return nil, fmt.Errorf("%s has no key %s", name, item.Key)
 		}
-		chosen[item.Path] = content
+		files[item.Path] = file
 	}
-	return chosen, nil
+	return files, nil
 }
 
 // ServiceAccountToken returns a token of a service account that is good for an hour.

@@ -58,14 +58,18 @@ func secret(name string, data map[string]string) *corev1.Secret {
 func TestMountsAreFilesThatNameEachOther(t *testing.T) {
 	g := NewWithT(t)
 	e := podEnv(t,
-		secret("generic", map[string]string{"kubeconfig": "server: https://kubernetes.default.svc, tokenFile: /var/run/target/token", "other": "left out"}),
-		secret("access", map[string]string{"token": "abc"}))
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: "generic"},
+			Data: map[string]string{"kubeconfig": "server: https://kubernetes.default.svc, tokenFile: /var/run/target/token", "other": "left out"}},
+		secret("access", map[string]string{"token": "abc", "config": "left out"}))
 	projected := &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{Secret: &corev1.SecretProjection{
+		{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "generic"},
 			Items:                []corev1.KeyToPath{{Key: "kubeconfig", Path: "config"}},
 		}},
-		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "access"}}},
+		{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "access"},
+			Items:                []corev1.KeyToPath{{Key: "token", Path: "token"}},
+		}},
 	}}
 	files, err := e.mount(t.Context(), aPod(corev1.VolumeSource{Projected: projected}, corev1.EnvVar{}), "own token")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -5,9 +5,12 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -23,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
@@ -98,6 +102,8 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		c.expectClassStays(ctx, user)
 		c.expectClassInUseStays(ctx)
 		c.expectSecretInUseStays(ctx)
+		c.expectLargeClassesGo(ctx, user)
+		c.expectLargeSecretsGo(ctx, user)
 	})
 })
 
@@ -140,6 +146,15 @@ func expectTokensOnly(ctx SpecContext, target client.Client, config *rest.Config
 	for _, id := range []string{"", "abcde", "abcd\n", "abc\n:f", "abcdef0", "abcdef\n#!"} {
 		token.Data = tokenData(id, "0123456789abcdef")
 		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", id)
+	}
+	for _, data := range []map[string][]byte{
+		tokenData("abcdef", strings.Repeat("a", largeSecret)), tokenData(strings.Repeat("a", largeSecret), "0123456789abcdef"),
+	} {
+		token.Data = data
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "a large one")
+		large := token.DeepCopy()
+		Expect(target.Create(ctx, large)).To(Succeed())
+		Expect(thief.Delete(ctx, large)).To(Succeed(), "a large one of somebody else's")
 	}
 	for _, secret := range []string{"0123456789abcdef", "ghijklmnopqrstuv", "wxyz0000zzzz9999"} {
 		token.Data = tokenData("09az5m", secret)
@@ -343,6 +358,134 @@ func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 		}
 		Expect(c.Update(ctx, changed)).To(Succeed(), row.name)
 	}
+}
+
+const (
+	// large is about as much as etcd takes of an object, in bytes: 1.5 MiB with all that is around it.
+	large = 1_300_000
+	// largeSecret is what the API server takes of a Secret's values, a MiB with all of them.
+	largeSecret = 1<<20 - 100
+)
+
+// entries returns a map with so many keys.
+func entries[V any](count int, key string, value V) map[string]V {
+	all := make(map[string]V, count)
+	for i := range count {
+		all[fmt.Sprintf(key, i)] = value
+	}
+	return all
+}
+
+// keys returns the keys of a map, in their order.
+func keys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }
+
+// expectLargeClassesGo makes MachineClasses with texts as long as etcd takes them, and with many entries; three
+// to fifteen times as many pass, too, and take the API server seconds. A policy whose expression costs too much
+// fails, and refuses everything: a change that is allowed, the removal of finalizers, and with it the end of the
+// namespace.
+func (c *cluster) expectLargeClassesGo(ctx SpecContext, user serviceAccount) {
+	GinkgoHelper()
+	manager := user.client(ctx, c.Client, c.env.RESTConfig())
+	long := strings.Repeat("a", large)
+	const region, cluster = "providerSpec.region must stay", "that ends in /cluster must stay"
+	named := providerSpec{"labels": map[string]any{"a/cluster": "x"}}
+	for i, row := range []struct {
+		name          string
+		metadata      metav1.ObjectMeta
+		before, after providerSpec
+		refused       string
+	}{
+		{"1,000 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(1000, "a%d.io/cluster", "x")}, named, ""},
+		{"20,000 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(20_000, "a%05d/cluster", "x")}, named, ""},
+		{"256 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(256, "a%054d/cluster", strings.Repeat("a", 63))}, named, cluster},
+		{"to 1,000 clusters", metav1.ObjectMeta{}, named, providerSpec{"labels": entries(1000, "a%05d/cluster", "x")}, cluster},
+		{"a long cluster", metav1.ObjectMeta{}, providerSpec{"labels": map[string]any{"a/cluster": long}}, named, ""},
+		{"a cluster with a long key", metav1.ObjectMeta{}, providerSpec{"labels": map[string]any{long + "/cluster": "x"}}, named, ""},
+		{"a list of labels", metav1.ObjectMeta{}, providerSpec{"labels": slices.Repeat([]int{1}, 10_000)}, named, ""},
+		{"a text for labels", metav1.ObjectMeta{}, providerSpec{"labels": long}, named, ""},
+		{"a long region", metav1.ObjectMeta{}, providerSpec{"region": long}, providerSpec{"region": long[1:] + "b"}, region},
+		{"a list of regions", metav1.ObjectMeta{}, providerSpec{"region": slices.Repeat([]int{1}, 10_000)}, named, ""},
+		{"5,000 fields", metav1.ObjectMeta{}, entries[any](5_000, "f%05d", 1), named, ""},
+		{"5,000 levels", metav1.ObjectMeta{}, providerSpec{"labels": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}, named, ""},
+		{"20,000 finalizers", metav1.ObjectMeta{Finalizers: keys(entries(20_000, "a.io/f%05d", ""))}, providerSpec{"region": "eu01"}, named, region},
+		{"5,000 labels of its own", metav1.ObjectMeta{Labels: entries(5_000, "a.io/l%05d", "x")}, providerSpec{"region": "eu01"}, named, region},
+	} {
+		raw := func(spec providerSpec) runtime.RawExtension {
+			content, err := json.Marshal(spec)
+			Expect(err).NotTo(HaveOccurred())
+			return runtime.RawExtension{Raw: content}
+		}
+		class := &v1alpha1.MachineClass{ObjectMeta: row.metadata, Provider: "stackit", ProviderSpec: raw(row.before)}
+		class.Namespace, class.Name = c.env.Namespace(), fmt.Sprintf("large-%d", i)
+		class.Finalizers = append(class.Finalizers, classFinalizer)
+		Expect(c.Create(ctx, class)).To(Succeed(), row.name)
+		changed := class.DeepCopy()
+		changed.ProviderSpec = raw(row.after)
+		c.expectChange(ctx, changed, row.refused, row.name)
+		c.expectFinalizerGoes(ctx, manager, class, classFinalizer, row.name)
+	}
+}
+
+// expectLargeSecretsGo does the same with Secrets.
+func (c *cluster) expectLargeSecretsGo(ctx SpecContext, user serviceAccount) {
+	GinkgoHelper()
+	manager := user.client(ctx, c.Client, c.env.RESTConfig())
+	const region, project = "the region of a Secret must stay", "the project of a Secret must stay"
+	data := func(key, value string) map[string][]byte { return map[string][]byte{key: []byte(value)} }
+	long := strings.Repeat("a", largeSecret)
+	for i, row := range []struct {
+		name          string
+		metadata      metav1.ObjectMeta
+		before, after map[string][]byte
+		refused       string
+	}{
+		{"a long region", metav1.ObjectMeta{}, data("region", long), data("region", "eu01"), region},
+		{"to a long region", metav1.ObjectMeta{}, data("region", "eu01"), data("region", long), region},
+		{"a long project", metav1.ObjectMeta{}, data("projectId", long), data("projectId", long[1:]+"b"), project},
+		{"long user data", metav1.ObjectMeta{}, data("userData", long), data("region", "eu01"), ""},
+		{"5,000 keys", metav1.ObjectMeta{}, entries(5_000, "key%05d", []byte("value")), data("region", "eu01"), ""},
+		{"20,000 finalizers", metav1.ObjectMeta{Finalizers: keys(entries(20_000, "a.io/f%05d", ""))}, data("region", "eu01"), data("region", "eu02"), region},
+		{"5,000 labels", metav1.ObjectMeta{Labels: entries(5_000, "a.io/l%05d", "x")}, data("region", "eu01"), data("region", "eu02"), region},
+	} {
+		secret := &corev1.Secret{ObjectMeta: row.metadata, Data: row.before}
+		secret.Namespace, secret.Name = c.env.Namespace(), fmt.Sprintf("large-%d", i)
+		secret.Finalizers = append(secret.Finalizers, secretFinalizer)
+		Expect(c.Create(ctx, secret)).To(Succeed(), row.name)
+		changed := secret.DeepCopy()
+		changed.Data = row.after
+		c.expectChange(ctx, changed, row.refused, row.name)
+		c.expectFinalizerGoes(ctx, manager, secret, secretFinalizer, row.name)
+	}
+}
+
+// expectChange tries an update as an administrator; refused is "" if it is allowed.
+func (c *cluster) expectChange(ctx context.Context, changed client.Object, refused, name string) {
+	GinkgoHelper()
+	err := c.Update(ctx, changed, client.DryRunAll)
+	if refused == "" {
+		Expect(err).NotTo(HaveOccurred(), name)
+	} else {
+		Expect(err).To(MatchError(ContainSubstring(refused)), name)
+	}
+}
+
+// expectFinalizerGoes has the manager and an administrator take a finalizer away and put it back, as
+// both may, changes something that no policy is about, and deletes the object.
+func (c *cluster) expectFinalizerGoes(ctx context.Context, manager client.Client, object client.Object, finalizer, name string) {
+	GinkgoHelper()
+	for _, user := range []client.Client{manager, c.Client} {
+		controllerutil.RemoveFinalizer(object, finalizer)
+		Expect(user.Update(ctx, object)).To(Succeed(), name)
+		controllerutil.AddFinalizer(object, finalizer)
+		Expect(user.Update(ctx, object)).To(Succeed(), name)
+	}
+	object.SetAnnotations(map[string]string{"an": "annotation"})
+	Expect(c.Update(ctx, object)).To(Succeed(), name)
+	Expect(c.Delete(ctx, object)).To(Succeed(), name)
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed(), name)
+	object.SetFinalizers(nil)
+	Expect(c.Update(ctx, object)).To(Succeed(), name)
+	Expect(apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(object), object))).To(BeTrue(), name)
 }
 
 // awaitRefusal returns when the API server has taken note of a policy.

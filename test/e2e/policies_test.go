@@ -376,8 +376,12 @@ func entries[V any](count int, key string, value V) map[string]V {
 	return all
 }
 
-// keys returns the keys of a map, in their order.
-func keys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }
+// Metadata of objects.
+var (
+	plain          = metav1.ObjectMeta{}
+	manyFinalizers = metav1.ObjectMeta{Finalizers: slices.Sorted(maps.Keys(entries(20_000, "a.io/f%05d", "")))}
+	manyLabels     = metav1.ObjectMeta{Labels: entries(5_000, "a.io/l%05d", "x")}
+)
 
 // expectLargeClassesGo makes MachineClasses with texts as long as etcd takes them, and with many entries; three
 // to fifteen times as many pass, too, and take the API server seconds. A policy whose expression costs too much
@@ -395,27 +399,27 @@ func (c *cluster) expectLargeClassesGo(ctx SpecContext, user serviceAccount) {
 		before, after providerSpec
 		refused       string
 	}{
-		{"1,000 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(1000, "a%d.io/cluster", "x")}, named, ""},
-		{"20,000 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(20_000, "a%05d/cluster", "x")}, named, ""},
-		{"256 clusters", metav1.ObjectMeta{}, providerSpec{"labels": entries(256, "a%054d/cluster", strings.Repeat("a", 63))}, named, cluster},
-		{"to 1,000 clusters", metav1.ObjectMeta{}, named, providerSpec{"labels": entries(1000, "a%05d/cluster", "x")}, cluster},
-		{"a long cluster", metav1.ObjectMeta{}, providerSpec{"labels": map[string]any{"a/cluster": long}}, named, ""},
-		{"a cluster with a long key", metav1.ObjectMeta{}, providerSpec{"labels": map[string]any{long + "/cluster": "x"}}, named, ""},
-		{"a list of labels", metav1.ObjectMeta{}, providerSpec{"labels": slices.Repeat([]int{1}, 10_000)}, named, ""},
-		{"a text for labels", metav1.ObjectMeta{}, providerSpec{"labels": long}, named, ""},
-		{"a long region", metav1.ObjectMeta{}, providerSpec{"region": long}, providerSpec{"region": long[1:] + "b"}, region},
-		{"a list of regions", metav1.ObjectMeta{}, providerSpec{"region": slices.Repeat([]int{1}, 10_000)}, named, ""},
-		{"5,000 fields", metav1.ObjectMeta{}, entries[any](5_000, "f%05d", 1), named, ""},
-		{"5,000 levels", metav1.ObjectMeta{}, providerSpec{"labels": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}, named, ""},
-		{"20,000 finalizers", metav1.ObjectMeta{Finalizers: keys(entries(20_000, "a.io/f%05d", ""))}, providerSpec{"region": "eu01"}, named, region},
-		{"5,000 labels of its own", metav1.ObjectMeta{Labels: entries(5_000, "a.io/l%05d", "x")}, providerSpec{"region": "eu01"}, named, region},
+		{"1,000 clusters", plain, providerSpec{"labels": entries(1000, "a%d.io/cluster", "x")}, named, ""},
+		{"20,000 clusters", plain, providerSpec{"labels": entries(20_000, "a%05d/cluster", "x")}, named, ""},
+		{"256 clusters", plain, providerSpec{"labels": entries(256, "a%054d/cluster", strings.Repeat("a", 63))}, named, cluster},
+		{"to 1,000 clusters", plain, named, providerSpec{"labels": entries(1000, "a%05d/cluster", "x")}, cluster},
+		{"a long cluster", plain, providerSpec{"labels": map[string]any{"a/cluster": long}}, named, ""},
+		{"a cluster with a long key", plain, providerSpec{"labels": map[string]any{long + "/cluster": "x"}}, named, ""},
+		{"a list of labels", plain, providerSpec{"labels": slices.Repeat([]int{1}, 10_000)}, named, ""},
+		{"a text for labels", plain, providerSpec{"labels": long}, named, ""},
+		{"a long region", plain, providerSpec{"region": long}, providerSpec{"region": long[1:] + "b"}, region},
+		{"a list of regions", plain, providerSpec{"region": slices.Repeat([]int{1}, 10_000)}, named, ""},
+		{"5,000 fields", plain, entries[any](5_000, "f%05d", 1), named, ""},
+		{"5,000 levels", plain, providerSpec{"labels": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}, named, ""},
+		{"20,000 finalizers", manyFinalizers, providerSpec{"region": "eu01"}, named, region},
+		{"5,000 labels of its own", manyLabels, providerSpec{"region": "eu01"}, named, region},
 	} {
 		raw := func(spec providerSpec) runtime.RawExtension {
 			content, err := json.Marshal(spec)
 			Expect(err).NotTo(HaveOccurred())
 			return runtime.RawExtension{Raw: content}
 		}
-		class := &v1alpha1.MachineClass{ObjectMeta: row.metadata, Provider: "stackit", ProviderSpec: raw(row.before)}
+		class := &v1alpha1.MachineClass{ObjectMeta: *row.metadata.DeepCopy(), Provider: "stackit", ProviderSpec: raw(row.before)}
 		class.Namespace, class.Name = c.env.Namespace(), fmt.Sprintf("large-%d", i)
 		class.Finalizers = append(class.Finalizers, classFinalizer)
 		Expect(c.Create(ctx, class)).To(Succeed(), row.name)
@@ -433,21 +437,22 @@ func (c *cluster) expectLargeSecretsGo(ctx SpecContext, user serviceAccount) {
 	const region, project = "the region of a Secret must stay", "the project of a Secret must stay"
 	data := func(key, value string) map[string][]byte { return map[string][]byte{key: []byte(value)} }
 	long := strings.Repeat("a", largeSecret)
+	eu01, eu02 := data("region", "eu01"), data("region", "eu02")
 	for i, row := range []struct {
 		name          string
 		metadata      metav1.ObjectMeta
 		before, after map[string][]byte
 		refused       string
 	}{
-		{"a long region", metav1.ObjectMeta{}, data("region", long), data("region", "eu01"), region},
-		{"to a long region", metav1.ObjectMeta{}, data("region", "eu01"), data("region", long), region},
-		{"a long project", metav1.ObjectMeta{}, data("projectId", long), data("projectId", long[1:]+"b"), project},
-		{"long user data", metav1.ObjectMeta{}, data("userData", long), data("region", "eu01"), ""},
-		{"5,000 keys", metav1.ObjectMeta{}, entries(5_000, "key%05d", []byte("value")), data("region", "eu01"), ""},
-		{"20,000 finalizers", metav1.ObjectMeta{Finalizers: keys(entries(20_000, "a.io/f%05d", ""))}, data("region", "eu01"), data("region", "eu02"), region},
-		{"5,000 labels", metav1.ObjectMeta{Labels: entries(5_000, "a.io/l%05d", "x")}, data("region", "eu01"), data("region", "eu02"), region},
+		{"a long region", plain, data("region", long), eu01, region},
+		{"to a long region", plain, eu01, data("region", long), region},
+		{"a long project", plain, data("projectId", long), data("projectId", long[1:]+"b"), project},
+		{"long user data", plain, data("userData", long), eu01, ""},
+		{"5,000 keys", plain, entries(5_000, "key%05d", []byte("value")), eu01, ""},
+		{"20,000 finalizers", manyFinalizers, eu01, eu02, region},
+		{"5,000 labels", manyLabels, eu01, eu02, region},
 	} {
-		secret := &corev1.Secret{ObjectMeta: row.metadata, Data: row.before}
+		secret := &corev1.Secret{ObjectMeta: *row.metadata.DeepCopy(), Data: row.before}
 		secret.Namespace, secret.Name = c.env.Namespace(), fmt.Sprintf("large-%d", i)
 		secret.Finalizers = append(secret.Finalizers, secretFinalizer)
 		Expect(c.Create(ctx, secret)).To(Succeed(), row.name)

@@ -196,8 +196,8 @@ const (
 )
 
 // plantKubeconfig tries, as somebody who may write Machines, their classes and Secrets, to have the
-// Pod run a program, send its token to another server and read a file of its own. The program would
-// make the file whose path is returned.
+// Pod run a program and talk to another server. The program would make the file whose path is
+// returned; beside a tokenFile client-go would not run it.
 func (c *cluster) plantKubeconfig(ctx context.Context) (made string) {
 	GinkgoHelper()
 	made = filepath.Join(GinkgoT().TempDir(), "made")
@@ -228,7 +228,7 @@ func (c *cluster) plantKubeconfig(ctx context.Context) (made string) {
 		secret.StringData = map[string]string{"other": "file", "kubeconfig": fmt.Sprintf(`{apiVersion: v1, kind: Config,
 current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}}],
-users: [{name: u, user: {tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token,
+users: [{name: u, user: {
   exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, args: [%q], interactiveMode: Never}}}]}`, made)}
 		return nil
 	})

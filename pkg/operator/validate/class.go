@@ -53,6 +53,10 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	v.checkClusterLabel(check)
 	v.checkImageAlone(check)
 	v.checkNodeTemplate(check)
+	own := check.inputs.Spec.UserData
+	if hint := userDataHint(own, false); hint != "" && own != string(check.secret.Data[apis.SecretUserData]) {
+		v.report(check.object, report.Hint, apis.SpecPath.Child("userData").String(), hint)
+	}
 	if check.secrets != nil {
 		v.checkUserData(check)
 		v.checkCredentials(check, check.inputs.Secret)
@@ -284,7 +288,11 @@ func (o *object) keyPath(key string) string {
 // checkUserData: without the key the manager never calls the driver, and the Machine shows
 // nothing (v0.62.1 userdata.go:48).
 func (v *validator) checkUserData(check *classCheck) {
-	if _, ok := check.secret.Data[apis.SecretUserData]; !ok {
+	data, ok := check.secret.Data[apis.SecretUserData]
+	if hint := userDataHint(string(data), true); hint != "" && !bytes.Contains(data, []byte(placeholder)) {
+		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
+	}
+	if !ok {
 		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist, if need be with an empty value: "+
 			"without it machine-controller-manager makes no machines, and their status stays empty")
 	}

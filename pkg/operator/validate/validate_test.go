@@ -4,6 +4,7 @@
 package validate
 
 import (
+	"encoding/base64"
 	"flag"
 	"net/http/httptest"
 	"os"
@@ -159,6 +160,8 @@ func TestFindings(t *testing.T) {
 			1, []string{`MachineClass default/worker: providerSpec.region: Invalid value: is spelled "Region", must be "region"`}},
 		"labels in another case": {[]string{"  labels:", "  Labels:"},
 			1, []string{`MachineClass default/worker: providerSpec.labels: Invalid value: is spelled "Labels", must be "labels"`}},
+		"userData of the class that is no cloud-init": {[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  userData: hello\n"},
+			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is sent without a boot volume"}},
 		"two wrong types": {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"},
@@ -189,7 +192,7 @@ func TestFindings(t *testing.T) {
 			1, []string{"-:14:25: Secret default/more: stringData.projectId: Invalid value: must be a UUID"}},
 		"neither Secret has userData": {[]string{"providerSpec:", credentialsRef, "---\n", "---\n" + more, "userData:", "userdata:"},
 			1, []string{"Secret default/more: stringData.userData: Required value: "}},
-		"empty userData": {[]string{"userData: \"#cloud-config the-canary\"", `userData: ""`}, 0, nil},
+		"empty userData": {[]string{"userData: \"#cloud-config\\n# the-canary\"", `userData: ""`}, 0, nil},
 		"key is no JSON": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "the-canary {`},
 			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: " +
 				"Invalid value: the service-account key is not the JSON"}},
@@ -215,7 +218,7 @@ func TestFindings(t *testing.T) {
 		"data that is not base64": {[]string{"stringData:\n", "data: {region: ü}\nstringData:\n"},
 			1, []string{"-:4:16: Secret default/credentials: data.region: Invalid value: is not base64"}},
 		"data instead of text": {[]string{"stringData:\n", "data: {userData: aGVsbG8=}\nstringData:\n",
-			"  userData: \"#cloud-config the-canary\"\n", ""}, 0, nil},
+			"  userData: \"#cloud-config\\n# the-canary\"\n", ""}, 0, nil},
 		"region of the Secret": {[]string{"region: eu01", "region: the-canary/"},
 			1, []string{"-:6:11: Secret default/credentials: stringData.region: Invalid value: must be a region such as eu01"}},
 		"network is nowhere": {[]string{"  networkId: 20000000-0000-4000-8000-000000000001\n", ""},
@@ -351,5 +354,41 @@ func TestIdentity(t *testing.T) {
 			text = text[:start] + row.fields + text[end:]
 			expect(t, run(t, offline(), text, Options{}), row.code, row.says)
 		})
+	}
+}
+
+// User data that cannot work makes a server that never joins, and nobody is told why.
+func TestUserDataHints(t *testing.T) {
+	const good = "#cloud-config\nhostname: <<MACHINE_NAME>>\nruncmd: [[kubeadm, join, --token=<<BOOTSTRAP_TOKEN>>]]\n"
+	encode := base64.StdEncoding.EncodeToString
+	for name, row := range map[string]struct{ text, secret, class string }{
+		"cloud-config":          {good, "", "which the manager replaces in a Secret's userData alone"},
+		"a script":              {"#!/bin/bash\ncat <<EOF\n<<-EOF\nEOF\n", "", ""},
+		"Ignition":              {`{"ignition": {"version": "3.4.0"}}`, "", ""},
+		"MIME":                  {"Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n", "", ""},
+		"nothing":               {" \n", "", ""},
+		"base64":                {encode([]byte(good)), "is encoded in base64", "is encoded in base64"},
+		"base64 in lines":       {encode([]byte(good))[:76] + "\n" + encode([]byte(good))[76:], "is encoded in base64", "is encoded in base64"},
+		"gzip in base64":        {encode([]byte("\x1f\x8b\x08\x00")), "is encoded in base64", "is encoded in base64"},
+		"Windows":               {"#!/bin/bash\r\nkubeadm join\r\n", "line ends of Windows", "line ends of Windows"},
+		"cloud-config, Windows": {"#cloud-config\r\nhostname: a\r\n", "", ""},
+		"a byte order mark":     {"\ufeff" + good, "byte order mark", "byte order mark"},
+		"indented":              {"\n  #cloud-config\nhostname: a\n", "has blanks before its first line", "has blanks before"},
+		"no header":             {"hostname: s3cr3t\n", "does not begin as cloud-init or Ignition expect it", "does not begin"},
+		"a blank in it":         {"# cloud-config\nhostname: a\n", "does not begin as cloud-init", "does not begin as"},
+		"a kubeconfig":          {"apiVersion: v1\nkind: Config\n", "does not begin as cloud-init", "does not begin as"},
+		"folded":                {strings.ReplaceAll(good, "\n", " "), "stands in one line", "stands in one line"},
+		"no YAML":               {"#cloud-config\nruncmd: [s3cr3t\n", "is no YAML: cloud-init cannot read it; look at its line", "is no YAML"},
+		"tabs":                  {"#cloud-config\nruncmd:\n\t- a\n", "is no YAML", "is no YAML"},
+		"misspelt":              {strings.ReplaceAll(good, "_", "-"), "<<MACHINE-NAME>>, which nothing replaces: must be <<BOOTSTRAP_TOKEN>> or", ""},
+		"spaces in it":          {strings.ReplaceAll(good, "<<MACHINE_NAME>>", "<< MACHINE_NAME >>"), "which nothing replaces", "replaces in a Secret's"},
+		"compressed":            {"\x1f\x8b\x08\x00", "is compressed by gzip", "is compressed by gzip"},
+	} {
+		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
+			hint := userDataHint(row.text, isSecret)
+			if !strings.Contains(hint, want) || (hint == "") != (want == "") || strings.Contains(hint, "s3cr3t") {
+				t.Errorf("%s, of a Secret %t: got %q, want %q", name, isSecret, hint, want)
+			}
+		}
 	}
 }

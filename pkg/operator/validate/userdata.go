@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// userDataHeaders begin what cloud-init and Ignition read (cloud-init's documentation, "User data formats"). An
+// image with another agent may read more, so that nothing here is more than a hint.
+var userDataHeaders = []string{
+	"#!", cloudConfig, "#include", "#cloud-boothook", "#part-handler", "## template:", "Content-Type:", "MIME-Version:", "From ", "{",
+}
+
+const cloudConfig = "#cloud-config"
+
+var (
+	// placeholders match what the manager replaces in a Secret's user data (v0.62.1 userdata.go:29), and what looks like it.
+	placeholders      = regexp.MustCompile(`<<\s*[A-Za-z][A-Za-z_ -]*\s*>>`)
+	knownPlaceholders = []string{"<<BOOTSTRAP_TOKEN>>", "<<MACHINE_NAME>>"}
+)
+
+// userDataHint says why user data probably does nothing on a server, and what to do; "" if nothing is known against
+// it. isSecret reports whether it is a Secret's, in which the manager replaces placeholders. It repeats nothing but
+// placeholders: there may be passwords in it.
+func userDataHint(text string, isSecret bool) string {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return ""
+	case strings.HasPrefix(text, "\x1f\x8b"):
+		return "is compressed by gzip: the manager replaces no placeholders in it"
+	case !hasHeader(text):
+		return headerHint(text)
+	}
+	return cmp.Or(lineHint(text), placeholderHint(text, isSecret))
+}
+
+func hasHeader(text string) bool {
+	return slices.ContainsFunc(userDataHeaders, func(header string) bool { return strings.HasPrefix(text, header) })
+}
+
+// headerHint is about user data that begins with no header.
+func headerHint(text string) string {
+	decoded, notBase64 := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	switch {
+	case strings.HasPrefix(text, "\ufeff"):
+		return "begins with a byte order mark (BOM), which hides its first line: save it as UTF-8 without one"
+	case notBase64 == nil && (hasHeader(string(decoded)) || bytes.HasPrefix(decoded, []byte("\x1f\x8b"))):
+		return "is encoded in base64, and the driver encodes it once more: put in the text itself"
+	case hasHeader(strings.TrimSpace(text)):
+		return "has blanks before its first line: nothing may stand there"
+	default:
+		return "does not begin as cloud-init or Ignition expect it, such as with " + cloudConfig + " or #!: they pass it over"
+	}
+}
+
+// lineHint is about the lines of user data.
+func lineHint(text string) string {
+	switch line, _, _ := strings.Cut(text, "\n"); {
+	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
+		return "has line ends of Windows: no interpreter is found for its first line; save it with line ends of Unix"
+	case strings.HasPrefix(line, cloudConfig+" "):
+		return "stands in one line, and is a comment as a whole: keep its line breaks (| in YAML, not >)"
+	case strings.TrimRight(line, "\r") == cloudConfig:
+		if err := yaml.Unmarshal([]byte(text), new(any)); err != nil {
+			wrong, _ := notYAML(err)
+			return fmt.Sprintf("is no YAML: cloud-init cannot read it; look at its line %d", wrong)
+		}
+	}
+	return ""
+}
+
+func placeholderHint(text string, isSecret bool) string {
+	for _, found := range placeholders.FindAllString(text, -1) {
+		switch isKnown := slices.Contains(knownPlaceholders, found); {
+		case isKnown && !isSecret:
+			return "has " + found + ", which the manager replaces in a Secret's userData alone: move it there"
+		case !isKnown && isSecret:
+			return "has " + found + ", which nothing replaces: must be " + strings.Join(knownPlaceholders, " or ")
+		}
+	}
+	return ""
+}

@@ -20,8 +20,11 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
@@ -151,7 +154,76 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
+// checkLocal returns an error if a kustomization, or one in a folder that it names, names anything that is not on this
+// computer: kustomize would clone or fetch it, however large it is and long it takes.
+func checkLocal(folder string, seen map[string]bool) error {
+	if folder = filepath.Clean(folder); seen[folder] {
+		return nil
+	}
+	seen[folder] = true
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		text, err := os.ReadFile(filepath.Clean(filepath.Join(folder, name)))
+		var read types.Kustomization
+		if err != nil || sigsyaml.Unmarshal(text, &read) != nil { // which kustomize reports
+			continue
+		}
+		for _, named := range namedBy(&read) {
+			if strings.ContainsAny(named, "\n{[") { // not a name, but the object itself
+				continue
+			}
+			path := filepath.Join(folder, named)
+			info, err := os.Stat(path)
+			if err != nil {
+				return fmt.Errorf("%s names %s, which is not on this computer: remote resources are not read", name, withoutSecrets(named))
+			}
+			if !info.IsDir() {
+				continue
+			}
+			if err := checkLocal(path, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// namedBy returns the files, folders and URLs that a kustomization names.
+func namedBy(read *types.Kustomization) []string {
+	named := slices.Concat(read.Resources, read.Components, read.Crds, read.Configurations, read.Generators, read.Transformers, read.Validators)
+	named = append(named, read.Bases...)               //nolint:staticcheck // they still work
+	for _, patch := range read.PatchesStrategicMerge { //nolint:staticcheck // they still work
+		named = append(named, string(patch))
+	}
+	for _, patch := range slices.Concat(read.Patches, read.PatchesJson6902) { //nolint:staticcheck // they still work
+		named = append(named, patch.Path)
+	}
+	for _, replacement := range read.Replacements {
+		named = append(named, replacement.Path)
+	}
+	named = append(named, read.OpenAPI["path"])
+	var sources []types.KvPairSources
+	for i := range read.ConfigMapGenerator {
+		sources = append(sources, read.ConfigMapGenerator[i].KvPairSources)
+	}
+	for i := range read.SecretGenerator {
+		sources = append(sources, read.SecretGenerator[i].KvPairSources)
+	}
+	for _, source := range sources {
+		named = append(named, slices.Concat(source.EnvSources, []string{source.EnvSource})...)
+		for _, file := range source.FileSources { // key=file
+			named = append(named, file[strings.IndexByte(file, '=')+1:])
+		}
+	}
+	return slices.DeleteFunc(named, func(name string) bool { return name == "" })
+}
+
 func kustomized(folder string) ([]byte, error) {
+	if isURL(folder) {
+		return nil, errors.New("is not on this computer: remote resources are not read")
+	}
+	if err := checkLocal(folder, map[string]bool{}); err != nil {
+		return nil, err
+	}
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy // as kubectl does
 	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), folder)

@@ -4,11 +4,13 @@
 package validate
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -302,4 +304,58 @@ func FuzzRun(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What kustomize would clone or fetch was read without a limit of time or size.
+func TestRemoteResourcesAreRefused(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(server.Close)
+	for name, text := range map[string]string{
+		"a file":               "resources: [" + server.URL + "/a.yaml]",
+		"a repository":         "resources: ['" + server.URL + "/org/repository//folder?ref=v1']",
+		"one of GitHub":        "resources: [github.com/org/repository]",
+		"one by ssh":           "resources: ['git@127.0.0.1:org/repository']",
+		"a base":               "bases: ['ssh://127.0.0.1/org/repository']",
+		"a component":          "components: [" + server.URL + "/org/repository]",
+		"a patch":              "patches: [{path: " + server.URL + "/a.yaml}]",
+		"a file of a Secret":   "secretGenerator: [{name: a, files: [key=" + server.URL + "/a]}]",
+		"in a folder below":    "resources: [below]",
+		"in a component of it": "components: [../own/below]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for path, text := range map[string]string{
+				"own/kustomization.yaml": text + "\n", "own/below/kustomization.yml": "resources: [" + server.URL + "/a.yaml]\n",
+			} {
+				path = filepath.Join(root, path)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expect(t, kustomizedIn(t, filepath.Join(root, "own")), 2, "which is not on this computer: remote resources are not read")
+		})
+	}
+	expect(t, kustomizedIn(t, server.URL+"/org/repository"), 2, "remote resources are not read")
+	if asked.Load() > 0 {
+		t.Errorf("%d requests", asked.Load())
+	}
+}
+
+func kustomizedIn(t *testing.T, folder string) *Result {
+	t.Helper()
+	result, err := Run(t.Context(), offline(), Options{Files: resource.FilenameOptions{Kustomize: folder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// The project's own manifests are read as kubectl reads them.
+func TestLocalKustomizationsAreRead(t *testing.T) {
+	for _, folder := range []string{"../../../kubernetes", "../../../kubernetes/control", "../../../kubernetes/target"} {
+		if err := checkLocal(folder, map[string]bool{}); err != nil {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
 }

@@ -41,7 +41,7 @@ type deleting struct {
 }
 
 func (o *options) newDeleteCommand() *cobra.Command {
-	parent := &cobra.Command{Use: "delete", Short: "Delete servers that nobody needs", Args: cobra.NoArgs, RunE: showHelp}
+	parent := &cobra.Command{Use: "delete", Short: "Delete servers that nobody needs", Args: noArguments, RunE: showHelp}
 	d := &deleting{options: o}
 	command := &cobra.Command{
 		Use:   "server ID...",

@@ -34,7 +34,7 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
 
   # A key before it is used, without any cluster
   mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error { return o.doctor(command.Context()) },
 	}
 	command.Flags().BoolVar(&o.cloudOnly, "cloud-only", false,

@@ -59,6 +59,7 @@ func (o *options) newListCommand() *cobra.Command {
   # With all that is known of them, for jq
   mcm-stackit list -o json`, false)
 	command.AddCommand(
+		o.newListKindCommand("machines", "Show Machines with their servers, as list does", "  mcm-stackit list machines -n default", false),
 		o.newListKindCommand("servers", "Show the servers of the namespace's clusters",
 			`  # The servers of the clusters that the MachineClasses of a namespace name
   mcm-stackit list servers -n default
@@ -74,7 +75,7 @@ func (o *options) newListCommand() *cobra.Command {
 func (o *options) newListKindCommand(use, short, example string, servers bool) *cobra.Command {
 	l := &listing{options: o, servers: servers}
 	command := &cobra.Command{
-		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+"."), Example: example, Args: cobra.NoArgs,
+		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+"."), Example: example, Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if l.output != "" && !slices.Contains(formats, l.output) {
 				return wrongUsage("-o must be one of: %s", strings.Join(formats, ", "))

@@ -100,7 +100,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		RunE:          showHelp,
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
@@ -130,7 +130,7 @@ func newOptionsCommand() *cobra.Command {
 		Use:     "options",
 		Short:   "Show the flags that all commands have",
 		Example: "  mcm-stackit options",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(command.OutOrStdout(), command.InheritedFlags().FlagUsages())
 			return err
@@ -146,6 +146,19 @@ func usageTemplate(template string) string {
 		return template
 	}
 	return before + `Use "{{.Root.CommandPath}} options" for the flags that all commands have.{{end}}` + after
+}
+
+// noArguments refuses arguments, as of a subcommand that does not exist, and names those that sound alike.
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	command.SuggestionsMinimumDistance = 2 // letters that differ, as cobra's own default
+	text := fmt.Sprintf("unknown command %q for %q", args[0], command.CommandPath())
+	if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+		text += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return errors.New(text)
 }
 
 func showHelp(command *cobra.Command, _ []string) error { return command.Help() }

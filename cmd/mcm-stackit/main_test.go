@@ -163,6 +163,8 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		"unknown command":      {[]string{"bogus"}, `unknown command "bogus"`},
 		"unknown list":         {[]string{"list", "bogus"}, `unknown command "bogus"`},
+		"a typo":               {[]string{"docter"}, `unknown command "docter" for "mcm-stackit": did you mean doctor?`},
+		"a typo below":         {[]string{"list", "server"}, `unknown command "server" for "mcm-stackit list": did you mean servers?`},
 		"unknown shell":        {[]string{"completion", "bogus"}, `unknown command "bogus"`},
 		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
 		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server is named"},

@@ -66,7 +66,7 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 
   # What is in a namespace
   kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			v.Files = files.ToOptions()
 			if err := v.check(); err != nil {

@@ -104,8 +104,70 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		c.expectSecretInUseStays(ctx)
 		c.expectLargeClassesGo(ctx, user)
 		c.expectLargeSecretsGo(ctx, user)
+		c.expectNoTokenInSecrets(ctx)
+		c.expectMachinesOfUsableNames(ctx)
+		c.expectForeignNodesStay(ctx, user)
 	})
 })
+
+// expectNoTokenInSecrets tries to have the token of the pod's service account written into a Secret.
+func (c *cluster) expectNoTokenInSecrets(ctx SpecContext) {
+	GinkgoHelper()
+	const refusal = "no Secret may have the token of the service account machine-controller-manager"
+	theft := secretIn(c.env.Namespace(), "steal", corev1.SecretTypeServiceAccountToken)
+	theft.Annotations = map[string]string{corev1.ServiceAccountNameKey: account}
+	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return c.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
+	theft.Annotations[corev1.ServiceAccountNameKey] = "default"
+	Expect(c.Create(ctx, theft)).To(Succeed())
+	theft.Annotations[corev1.ServiceAccountNameKey] = account
+	Expect(c.Update(ctx, theft)).To(MatchError(ContainSubstring(refusal)))
+}
+
+// expectMachinesOfUsableNames tries to end the sidecar by a short name, and to fill its log.
+func (c *cluster) expectMachinesOfUsableNames(ctx SpecContext) {
+	GinkgoHelper()
+	machine := func(name, providerID string) *v1alpha1.Machine {
+		made := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name}}
+		made.Spec.ProviderID = providerID
+		return made
+	}
+	awaitRefusal(ctx, "must have at least 5 characters", func(ctx context.Context) error {
+		return c.Create(ctx, machine("m-k2", ""), client.DryRunAll)
+	})
+	long := machine("worker", "stackit://"+strings.Repeat("x", 1024))
+	Expect(c.Create(ctx, long)).To(MatchError(ContainSubstring("must have at most 1,024 characters")))
+	long.Spec.ProviderID = ""
+	Expect(c.Create(ctx, long)).To(Succeed())
+	long.Spec.ProviderID = "stackit://" + strings.Repeat("x", 1024)
+	Expect(c.Update(ctx, long)).To(MatchError(ContainSubstring("must have at most 1,024 characters")))
+}
+
+// expectForeignNodesStay tries, as the manager's service account, to change Nodes that are none of its Machines'.
+func (c *cluster) expectForeignNodesStay(ctx SpecContext, user serviceAccount) {
+	GinkgoHelper()
+	const refusal = "may change only Nodes of STACKIT's servers that are not of the control plane"
+	manager := user.client(ctx, c.Client, c.env.RESTConfig())
+	node := func(name, providerID string, labels map[string]string) *corev1.Node {
+		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+		Expect(c.Create(ctx, made)).To(Succeed())
+		return made
+	}
+	foreign := node("foreign", "aws:///eu-west-1a/i-1", nil)
+	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return manager.Delete(ctx, foreign.DeepCopy(), client.DryRunAll) })
+	for _, other := range []*corev1.Node{
+		foreign, node("control-plane", "stackit://p/s", map[string]string{"node-role.kubernetes.io/control-plane": ""}),
+	} {
+		Expect(manager.Delete(ctx, other)).To(MatchError(ContainSubstring(refusal)))
+		other.Spec.Unschedulable = true
+		Expect(manager.Update(ctx, other)).To(MatchError(ContainSubstring(refusal)))
+		Expect(manager.Status().Update(ctx, other)).To(MatchError(ContainSubstring(refusal)))
+	}
+	for _, own := range []*corev1.Node{node("new", "", nil), node("own", "stackit://p/s", nil), node("old", "openstack:///eu01/s", nil)} {
+		own.Spec.Unschedulable = true
+		Expect(manager.Update(ctx, own)).To(Succeed())
+		Expect(manager.Delete(ctx, own)).To(Succeed())
+	}
+}
 
 // expectTokensOnly tries, as a service account, what leads from Secrets of kube-system to
 // the whole target cluster, which config reaches, and then what the manager does.

@@ -125,11 +125,9 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 			return key, true
 		}
 	}
-	if len(i.cluster) > 0 {
-		return "", false
-	}
-	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
-		if IsClusterLabel(key) {
+	values := slices.Collect(maps.Values(i.cluster))
+	for _, key := range slices.Sorted(maps.Keys(server.Labels)) { // Gardener writes one value under two keys
+		if IsClusterLabel(key) && !slices.Contains(values, server.Labels[key]) {
 			return key, true
 		}
 	}

@@ -60,6 +60,10 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 	}{
 		"another machine's": {nil, []string{`"conflict-1"`, `"m1"`}},
 		"another cluster's": {func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }, []string{`"shoot-b"`}},
+		"another cluster's, by another key": {func(labels map[string]any) {
+			delete(labels, clusterLabel)
+			labels["example.org/cluster"], labels[provider.StackitMachineLabel] = "shoot-b", "m1"
+		}, []string{"example.org/cluster"}},
 		"another name": {func(labels map[string]any) {
 			delete(labels, provider.StackitMachineLabel)
 		}, []string{"missing"}},

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // Why a server never joined: the manager replaces a Machine that has no Node after its creation
@@ -88,6 +87,9 @@ var (
 	secretive = regexp.MustCompile(`(?i)passw|secret|token|bearer|authorization|private key`)
 	// tokens are bootstrap tokens and JWTs.
 	tokens = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\beyJ[\w-]+\.[\w-]+\.[\w-]*`)
+	// consoleNames are hosts, addresses and units: user data has them by nature, and without them no excerpt says what
+	// failed.
+	consoleNames = regexp.MustCompile(`[\w@]+(?:[.:/-]+[\w@]+)+`)
 	// terminalCodes are colors and line ends of systemd's show-status.c.
 	terminalCodes = regexp.MustCompile(`\x1b\[[0-9;:?]*[A-Za-z]|\x1bM|\r`)
 	// loginPrompt is that of agetty (util-linux 2.38).
@@ -129,7 +131,10 @@ func Explain(log, userData string) (cause string, excerpts []string) {
 		}
 	}
 	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
-		excerpt = tokens.ReplaceAllString(redacted(excerpt, "", &apis.ProviderSpec{UserData: userData}), "(token)")
+		excerpt = strings.ToValidUTF8(tokens.ReplaceAllString(excerpt, "(token)"), "?")
+		if repeatsUserData(excerpt, userData, consoleNames, nil) {
+			excerpt = withheld
+		}
 		excerpts[i] = strings.TrimSpace(excerpt[:min(len(excerpt), maxExcerpt)])
 	}
 	return cause, excerpts

@@ -98,10 +98,23 @@ func TestNoSecretLeavesTheConsole(t *testing.T) {
 }
 
 func TestNoExcerptRepeatsUserData(t *testing.T) {
-	const userData = "join.service joins the cluster by itself"
+	const userData = "join.service joins the cluster with 4 keys of mine"
 	_, excerpts := Explain("[FAILED] Failed to start "+userData+".\n", userData)
 	if len(excerpts) != 1 || strings.Contains(excerpts[0], "joins the cluster") {
 		t.Errorf("%q is logged of a unit whose name is user data", excerpts)
+	}
+}
+
+// Hosts and units are in user data by nature, and are what an operator needs.
+func TestExcerptsShowHostsAndUnits(t *testing.T) {
+	const userData = "#cloud-config\nwrite_files:\n- path: /etc/systemd/system/gardener-node-init.service\n" +
+		"  content: |\n    Description=Downloads the gardener-node-agent\n" +
+		"    ExecStart=curl https://europe-docker.pkg.dev https://api.shoot.example.com:443\n"
+	_, excerpts := Explain("[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent.\n"+
+		"Could not resolve host: europe-docker.pkg.dev\n"+
+		"Failed to connect to api.shoot.example.com port 443 after 2 ms: Connection refused\n", userData)
+	if len(excerpts) != 3 || slices.Contains(excerpts, withheld) {
+		t.Errorf("got %q", excerpts)
 	}
 }
 

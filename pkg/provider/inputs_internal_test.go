@@ -111,7 +111,7 @@ func TestRedactedMessage(t *testing.T) {
 		id     = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 		name   = "shoot--demo--worker-1"
 		asJSON = `"#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`
-		lines  = "a: b\nc: d\ne: f\ng: h\ni: j\n"
+		lines  = "a: b\nc: d\ne: f\ng: h\ni: j\nk: l\nm: n\no: p\n"
 	)
 	encoded := base64.StdEncoding.EncodeToString([]byte(someUserData))
 	quoted := strconv.Quote(someUserData)
@@ -122,33 +122,40 @@ func TestRedactedMessage(t *testing.T) {
 		userData, message string
 		isWithheld        bool
 	}{
-		"nothing of it":                {someUserData, "machine type is not valid", false},
-		"as it is":                     {someUserData, "wrong: " + someUserData + "!", true},
-		"from its middle":              {someUserData, "wrong at line 4: token: abc123.0123456789abcdef, line 5", true},
-		"its last 16 characters":       {someUserData, "wrong: 6789abcdef" + someUserData[len(someUserData)-17:], true},
-		"base64":                       {someUserData, "wrong: " + encoded + "!", true},
-		"base64 from its middle":       {someUserData, "wrong: " + encoded[21:37] + "!", true},
-		"quoted as Go does":            {someUserData, "wrong: " + quoted + "!", true},
-		"quoted as JSON":               {someUserData, "wrong: " + asJSON, true},
-		"short lines, quoted":          {lines, "wrong: " + strconv.Quote(lines[5:20]), true},
-		"cut off":                      {someUserData, "wrong: " + quoted[:40] + "...", true},
-		"15 characters":                {someUserData, "wrong: " + someUserData[:15] + "!", false},
-		"16 characters":                {someUserData, "wrong: " + someUserData[:16] + "!", true},
-		"15 characters twice":          {someUserData, someUserData[:15] + "!" + someUserData[20:35], false},
-		"the name within it":           {someUserData, `hostname: shoot--demo--worker-1`, false},
-		"the name and more":            {someUserData, "config\nhostname: shoot--demo--worker-1\npassword", true},
-		"a UUID":                       {"image: " + id, "image: " + id + " is gone", false},
-		"a UUID and more":              {"image-reference: " + id, "image-reference: " + id + " is gone", true},
-		"the class's machine type":     {"type=g2i.4-with-a-long-name", "type=g2i.4-with-a-long-name", false},
-		"the class's label":            {"example.org/a-long-key=a-long-value", "label example.org/a-long-key=a-long-value", false},
-		"the class's metadata":         {"x: within-the-metadata", "within-the-metadata is unknown", false},
-		"a short value within it":      {"pass: eu01-1eu01-1x7!aZ-very-secret", "bad: eu01-1x7!aZ-very-secret", true},
-		"a short one":                  {"hunter2\n", "wrong password hunter2 there", true},
-		"a short one, base64":          {"hunter2\n", "wrong: aHVudGVyMgo=", true},
-		"a part of a short one":        {"hunter2\n", "wrong password hunter", false},
-		"a short one that is the name": {name, "no " + name + " here", false},
-		"an empty one":                 {"", "wrong", false},
-		"blanks":                       {" \n", "wrong \n", false},
+		"nothing of it":          {someUserData, "machine type is not valid", false},
+		"as it is":               {someUserData, "wrong: " + someUserData + "!", true},
+		"from its middle":        {someUserData, "wrong at line 4: token: abc123.0123456789abcdef, line 5", true},
+		"its last 16 characters": {someUserData, "wrong: 6789abcdef" + someUserData[len(someUserData)-17:], true},
+		"base64":                 {someUserData, "wrong: " + encoded + "!", true},
+		"base64 from its middle": {someUserData, "wrong: " + encoded[21:37] + "!", true},
+		"base64 of a part":       {someUserData, "wrong: " + base64.StdEncoding.EncodeToString([]byte(someUserData[47:80])), true},
+		"quoted as Go does":      {someUserData, "wrong: " + quoted + "!", true},
+		"quoted as JSON":         {someUserData, "wrong: " + asJSON, true},
+		"short lines, quoted":    {lines, "wrong: " + strconv.Quote(lines[5:38]), true},
+		"quoted as Python does":  {"pw: \"hunter22\"\nkey: 'ab12cd'\n", `wrong: 'pw: "hunter22"\nkey: \'ab12cd\''`, true},
+		"lines in another form":  {"a: b1\r\n  c: d2\r\n  e: f3\r\n  g: h4\r\n", "wrong: a: b1 c: d2 e: f3 g: h4", true},
+		"words that both write": {"echo \"containerd could not be found\"\nis not available in\n",
+			"Image a is not available in eu01; it could not be found.", false},
+		"a sentence of it":                   {"# correct horse battery staple, please remember\n", "wrong: correct horse battery staple please", false},
+		"a long sentence of it":              {"correct horse battery staple of mine and yours", "wrong: correct horse battery staple of mine and", true},
+		"cut off":                            {someUserData, "wrong: " + quoted[:40] + "...", true},
+		"15 characters":                      {someUserData, "wrong: " + someUserData[:16] + "!", false},
+		"16 characters, but for line breaks": {someUserData, "wrong: " + someUserData[:17] + "!", true},
+		"15 characters twice":                {someUserData, someUserData[:15] + "!" + someUserData[20:35], false},
+		"the name within it":                 {someUserData, `hostname: shoot--demo--worker-1`, false},
+		"the name and more":                  {someUserData, "config\nhostname: shoot--demo--worker-1\npassword", true},
+		"a UUID":                             {"image: " + id, "image: " + id + " is gone", false},
+		"a UUID and more":                    {"image-reference: " + id, "image-reference: " + id + " is gone", true},
+		"the class's machine type":           {"type=g2i.4-with-a-long-name", "type=g2i.4-with-a-long-name", false},
+		"the class's label":                  {"example.org/a-long-key=a-long-value", "label example.org/a-long-key=a-long-value", false},
+		"the class's metadata":               {"x: within-the-metadata", "within-the-metadata is unknown", false},
+		"a short value within it":            {"pass: eu01-1eu01-1x7!aZ-very-secret", "bad: eu01-1x7!aZ-very-secret", true},
+		"a short one":                        {"hunter2\n", "wrong password hunter2 there", true},
+		"a short one, base64":                {"hunter2\n", "wrong: aHVudGVyMgo=", true},
+		"a part of a short one":              {"hunter2\n", "wrong password hunter", false},
+		"a short one that is the name":       {name, "no " + name + " here", false},
+		"an empty one":                       {"", "wrong", false},
+		"blanks":                             {" \n", "wrong \n", false},
 	} {
 		t.Run(title, func(t *testing.T) {
 			spec := *spec
@@ -177,7 +184,7 @@ func BenchmarkRedacted(b *testing.B) {
 	}
 }
 
-// Whatever the message and the userData: 16 bytes of userData are never shown.
+// Whatever the message and the userData: 32 bytes of userData are never shown.
 func FuzzRedacted(f *testing.F) {
 	f.Add("wrong: "+someUserData, someUserData)
 	f.Add("wrong: "+strconv.Quote(someUserData)[:50], someUserData)
@@ -191,10 +198,11 @@ func FuzzRedacted(f *testing.F) {
 		if got == withheld || uuids.MatchString(message) {
 			return
 		}
-		trimmed := strings.TrimSpace(userData)
-		for i := 0; i+minRepeated <= len(trimmed); i++ {
-			if strings.Contains(message[:min(len(message), maxMessage)], trimmed[i:i+minRepeated]) {
-				t.Fatalf("%q shows %q of userData", got, trimmed[i:i+minRepeated])
+		form, _ := plain(userData, make([]bool, len(userData)))
+		text, _ := plain(message[:min(len(message), maxMessage)], make([]bool, min(len(message), maxMessage)))
+		for i := 0; i+minProse <= len(form); i++ {
+			if strings.Contains(text, form[i:i+minProse]) {
+				t.Fatalf("%q shows %q of userData", got, form[i:i+minProse])
 			}
 		}
 	})

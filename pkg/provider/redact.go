@@ -7,7 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
@@ -16,28 +16,62 @@ import (
 const (
 	// maxMessage is how much of a message of the API is shown, in bytes.
 	maxMessage = 4 << 10
-	// minRepeated is how many bytes of userData a message must repeat to be withheld.
+	// minRepeated is how many bytes of userData a message must repeat to be withheld, minProse the same of letters and
+	// full stops alone: scripts and the API both write "could not be found".
 	minRepeated = 16
+	minProse    = 32
 	// minKnown is the length of the shortest value that counts as known, in bytes: "a" stands in every text.
 	minKnown = 4
 	// withheld takes the place of a message that repeats userData: it may hold a password anywhere.
 	withheld = "(withheld: it repeats userData)"
 )
 
-// redacted makes a message of the API fit for logs and for a Machine's status, which many may read: it is cut, and
-// withheld as a whole if it repeats userData of the spec that the server was made with. name is the Machine's. A nil
-// spec has no userData.
+// redacted makes a message of the API fit for logs and for a Machine's status, which many may read: it is cut, shows no
+// token, and is
+// withheld as a whole if it repeats userData of the spec that the server was made with. The Machine's name, UUIDs and
+// the spec's other values do not count: userData often names them, and so must a message about them. A nil spec has no
+// userData.
 func redacted(message, name string, spec *apis.ProviderSpec) string {
 	message = message[:min(len(message), maxMessage)]
-	if spec != nil && message != "" {
-		isKnown := knownBytes(message, name, spec)
-		for _, form := range formsOf(spec.UserData) {
-			if repeats(message, form, isKnown) {
-				return withheld
+	if spec != nil && repeatsUserData(message, spec.UserData, uuids, append(valuesOf(spec), name)) {
+		return withheld
+	}
+	return tokens.ReplaceAllString(strings.ToValidUTF8(message, "?"), "(token)")
+}
+
+// repeatsUserData reports whether the message repeats userData, as text in whatever quotes or as base64, beside what
+// matches names and the values.
+func repeatsUserData(message, userData string, names *regexp.Regexp, values []string) bool {
+	if message == "" || strings.TrimSpace(userData) == "" {
+		return false
+	}
+	text, isKnown := plain(message, knownBytes(message, names, values))
+	form, _ := plain(userData, make([]bool, len(userData)))
+	forms := []string{form}
+	for i := range min(3, len(userData)) { // a part of it begins at any byte of three
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(userData[i:])))
+	}
+	return slices.ContainsFunc(forms, func(form string) bool { return repeats(text, form, isKnown) })
+}
+
+// plain leaves out blanks, line breaks, quotes and backslashes, and the letters of escaped line breaks, with the flags
+// of their bytes: Go, JSON and Python quote a text in ways of their own.
+func plain(text string, flags []bool) (string, []bool) {
+	var left strings.Builder
+	var ofLeft []bool
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			if i+1 < len(text) && strings.IndexByte("nrt", text[i+1]) >= 0 {
+				i++
 			}
+		case ' ', '\t', '\n', '\r', '"', '\'', '`':
+		default:
+			left.WriteByte(text[i])
+			ofLeft = append(ofLeft, flags[i])
 		}
 	}
-	return strings.ToValidUTF8(message, "?")
+	return left.String(), ofLeft
 }
 
 // repeats reports whether the message has minRepeated bytes in a row of the form of userData, or all of a shorter
@@ -47,57 +81,56 @@ func repeats(message, form string, isKnown []bool) bool {
 	if size == 0 {
 		return false
 	}
-	isRepeated := map[string]bool{} // by the texts of that size in the message
-	for i := range len(message) - size + 1 {
-		isRepeated[message[i:i+size]] = false
-	}
-	for i := range len(form) - size + 1 {
-		if _, ok := isRepeated[form[i:i+size]]; ok {
-			isRepeated[form[i:i+size]] = true
-		}
-	}
-	unknown, end := 0, 0 // end is where the repeated text ends that the byte at i belongs to
+	isRepeated := shared(message, form, size)
+	unknown, isProse, end := 0, true, 0 // end is where the repeated text ends that the byte at i belongs to
 	for i := range len(message) {
 		if i+size <= len(message) && isRepeated[message[i:i+size]] {
 			end = i + size
 		}
 		switch {
 		case i >= end:
-			unknown = 0
+			unknown, isProse = 0, true
 		case !isKnown[i]:
 			unknown++
+			isProse = isProse && isOfProse(message[i])
 		}
-		if unknown >= size {
+		if unknown >= size && (!isProse || unknown >= minProse || size < minRepeated) {
 			return true
 		}
 	}
 	return false
 }
 
-// formsOf returns userData in the forms in which an API repeats it: as it is, as it was sent, and with escapes, as
-// JSON, Go and Python write a text of many short lines.
-func formsOf(userData string) []string {
-	encoded := base64.StdEncoding.EncodeToString([]byte(userData))
-	userData = strings.TrimSpace(userData) // a short one counts without its line break
-	escaped := strconv.Quote(userData)
-	return []string{userData, encoded, escaped[1 : len(escaped)-1]}
+func isOfProse(b byte) bool { return b == '.' || b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+// shared returns the texts of a size that both the message and the form of userData have.
+func shared(message, form string, size int) map[string]bool {
+	isShared := map[string]bool{}
+	for i := range len(message) - size + 1 {
+		isShared[message[i:i+size]] = false
+	}
+	for i := range len(form) - size + 1 {
+		if _, ok := isShared[form[i:i+size]]; ok {
+			isShared[form[i:i+size]] = true
+		}
+	}
+	return isShared
 }
 
 var uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 
-// knownBytes reports for each byte of a message whether it belongs to a UUID, the Machine's name or a value of the spec
-// other than userData. userData often names them, and so must a message about them.
-func knownBytes(message, name string, spec *apis.ProviderSpec) []bool {
+// knownBytes reports for each byte of a message whether it belongs to what matches names, or to one of the values.
+func knownBytes(message string, names *regexp.Regexp, values []string) []bool {
 	isKnown := make([]bool, len(message))
 	mark := func(start, end int) {
 		for i := start; i < end; i++ {
 			isKnown[i] = true
 		}
 	}
-	for _, place := range uuids.FindAllStringIndex(message, -1) {
+	for _, place := range names.FindAllStringIndex(message, -1) {
 		mark(place[0], place[1])
 	}
-	for _, value := range append(valuesOf(spec), name) {
+	for _, value := range values {
 		for start := 0; len(value) >= minKnown; {
 			found := strings.Index(message[start:], value)
 			if found < 0 {
@@ -135,5 +168,6 @@ func valuesOf(spec *apis.ProviderSpec) (values []string) {
 		}
 	}
 	collect(decoded)
-	return values
+	slices.Sort(values)
+	return slices.Compact(values)
 }

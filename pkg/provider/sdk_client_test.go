@@ -92,7 +92,7 @@ func TestUserDataStaysOutOfErrors(t *testing.T) {
 // What is not shown of a message decides all the same, of a POST's answer and of a server in ERROR.
 func TestCodesAreDecidedOnTheWholeMessage(t *testing.T) {
 	for name, message := range map[string]string{
-		"the words are in userData": "Quota exceeded for cores",
+		"the words are in userData": "Quota exceeded for 4 cores",
 		"the words come late":       strings.Repeat("x", 5000) + " quota exceeded",
 	} {
 		for how, fault := range map[string]iaasmock.Fault{
@@ -101,12 +101,12 @@ func TestCodesAreDecidedOnTheWholeMessage(t *testing.T) {
 		} {
 			bubble(t, how+", "+name, func(t *testing.T) {
 				r := newRig(t)
-				r.secret.Data["userData"] = []byte("Quota exceeded for cores")
+				r.secret.Data["userData"] = []byte("Quota exceeded for 4 cores")
 				fault.Operation = "CreateServer"
 				r.cloud.Inject(fault)
 				_, err := r.create(machine("m1"))
 				wantReason(t, err, provider.ReasonQuotaExceeded)
-				if strings.Contains(err.Error(), "for cores") {
+				if strings.Contains(err.Error(), "for 4 cores") {
 					t.Errorf("%q shows userData", err)
 				}
 			})

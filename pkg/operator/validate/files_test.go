@@ -62,6 +62,8 @@ func TestDocuments(t *testing.T) {
 		"JSON objects one behind the other": {`{"apiVersion":"v1","kind":"ConfigMap"} ` + "\n" +
 			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"bad"},"provider":"aws"}` + "\n",
 			1, "-:2:105: MachineClass default/bad: provider"},
+		"a block that begins with a blank line": {"apiVersion: v1\nkind: ConfigMap\ndata:\n  args:\n  - |\n\n    set -e\n---\n" + badClass,
+			1, "-:12:11: MachineClass default/bad: provider"},
 		"a byte behind JSON":          {`{"apiVersion":"v1","kind":"ConfigMap"}]`, 1, "manifest: is not YAML"},
 		"YAML behind JSON":            {`{"apiVersion":"v1","kind":"ConfigMap"}` + "\n---\n" + badClass, 1, "-:6:11: MachineClass default/bad: provider"},
 		"UTF-16":                      {string(inUTF16("---\n" + secretOf + "---\n" + badClass)), 1, "MachineClass default/bad: provider"},

@@ -97,33 +97,36 @@ func (r *document) wrong(verdict report.Verdict, line, column int, found string)
 // read decodes to the end: YAML has line ends, such as those of UTF-16, by which more documents are found than the
 // separators show.
 func (r *document) read() {
-	decoder := yaml.NewDecoder(bytes.NewReader(r.text))
-	for {
-		var document yaml.Node
-		err := decoder.Decode(&document)
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil:
+	var documents []*yaml.Node
+	for decoder := yaml.NewDecoder(bytes.NewReader(r.text)); ; {
+		document := &yaml.Node{}
+		err := decoder.Decode(document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
 			line, found := notYAML(err)
 			r.wrong(report.Wrong, line, 1, found)
-			return
+			break
 		}
-		r.readOne(&document)
+		documents = append(documents, document)
+	}
+	for _, document := range documents {
+		text := r.text
+		if len(documents) > 1 { // the library writes it again: close to what it was
+			text, _ = yaml.Marshal(document)
+		}
+		r.readOne(document, text)
 	}
 }
 
-func (r *document) readOne(document *yaml.Node) {
+func (r *document) readOne(document *yaml.Node, text []byte) {
 	root := document.Content[0]
 	if twice := duplicate(root); twice != nil {
 		r.wrong(report.Wrong, twice.Line, twice.Column, "this key is there twice; leave one out")
 		return
 	}
-	text, err := yaml.Marshal(document) // without comments and anchors' names, with the same values
-	var object []byte
-	if err == nil {
-		object, err = sigsyaml.YAMLToJSON(text)
-	}
+	object, err := sigsyaml.YAMLToJSON(text)
 	if err != nil { // the error may repeat a value
 		r.wrong(report.Wrong, root.Line, root.Column,
 			"cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first")

@@ -25,7 +25,7 @@ const cloudConfig = "#cloud-config"
 
 var (
 	// placeholders match what the manager replaces in a Secret's user data (v0.62.1 userdata.go:29), and what looks like it.
-	placeholders      = regexp.MustCompile(`<<\s*[A-Za-z][A-Za-z_ -]*\s*>>`)
+	placeholders      = regexp.MustCompile(`<<[A-Za-z][A-Za-z_-]*>>`)
 	knownPlaceholders = []string{"<<BOOTSTRAP_TOKEN>>", "<<MACHINE_NAME>>"}
 )
 
@@ -45,7 +45,9 @@ func userDataHint(text string, isSecret bool) string {
 }
 
 func hasHeader(text string) bool {
-	return slices.ContainsFunc(userDataHeaders, func(header string) bool { return strings.HasPrefix(text, header) })
+	return slices.ContainsFunc(userDataHeaders, func(header string) bool {
+		return len(text) >= len(header) && strings.EqualFold(text[:len(header)], header)
+	})
 }
 
 // headerHint is about user data that begins with no header.
@@ -68,10 +70,10 @@ func lineHint(text string) string {
 	switch line, _, _ := strings.Cut(text, "\n"); {
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
 		return "has line ends of Windows: no interpreter is found for its first line; save it with line ends of Unix"
-	case strings.HasPrefix(line, cloudConfig+" "):
+	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(line) != cloudConfig:
 		return "stands in one line, and is a comment as a whole: keep its line breaks (| in YAML, not >)"
-	case strings.TrimRight(line, "\r") == cloudConfig:
-		if err := yaml.Unmarshal([]byte(text), new(any)); err != nil {
+	case strings.TrimSpace(line) == cloudConfig:
+		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil { // a key may be there twice: Python takes the last
 			wrong, _ := notYAML(err)
 			return fmt.Sprintf("is no YAML: cloud-init cannot read it; look at its line %d", wrong)
 		}

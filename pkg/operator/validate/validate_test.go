@@ -381,7 +381,10 @@ func TestUserDataHints(t *testing.T) {
 		"no YAML":               {"#cloud-config\nruncmd: [s3cr3t\n", "is no YAML: cloud-init cannot read it; look at its line", "is no YAML"},
 		"tabs":                  {"#cloud-config\nruncmd:\n\t- a\n", "is no YAML", "is no YAML"},
 		"misspelt":              {strings.ReplaceAll(good, "_", "-"), "<<MACHINE-NAME>>, which nothing replaces: must be <<BOOTSTRAP_TOKEN>> or", ""},
-		"spaces in it":          {strings.ReplaceAll(good, "<<MACHINE_NAME>>", "<< MACHINE_NAME >>"), "which nothing replaces", "replaces in a Secret's"},
+		"a heredoc":             {"#!/bin/sh\ncat <<EOF >> /etc/hosts\nEOF\n", "", ""},
+		"a key that is twice":   {"#cloud-config\na: 1\na: 2\n", "", ""},
+		"a blank behind it":     {"#cloud-config \nhostname: a\n", "", ""},
+		"Mime in another case":  {"Mime-Version: 1.0\n", "", ""},
 		"compressed":            {"\x1f\x8b\x08\x00", "is compressed by gzip", "is compressed by gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {

@@ -160,7 +160,7 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 # What is published has a version that krew installs and that others can sort.
 .PHONY: release-version
 release-version:
-	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?' || { \
+	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?' || { \
 		echo "VERSION is '$(VERSION)', must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1" >&2; exit 2; }
 
 # For who may push, and need not build. A workflow's later steps get the digests of the index and of

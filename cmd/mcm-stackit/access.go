@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,14 +51,14 @@ func (o *options) access() *account.Access {
 		Sessions: &spi.PluginSPIImpl{
 			Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: spi.NewTransport(),
 		},
-		Namespace:   namespace,
-		SecretName:  o.secret,
-		Direct:      direct,
-		Region:      o.region,
-		ReadTimeout: o.requestTimeout,
-		Program:     o.program,
-		Context:     o.contextName(),
-		Clock:       clock.RealClock{},
+		Namespace:    namespace,
+		SecretName:   o.secret,
+		Direct:       direct,
+		Region:       o.region,
+		ReadTimeout:  o.requestTimeout,
+		Program:      o.program,
+		KubectlFlags: o.kubectlFlags(),
+		Clock:        clock.RealClock{},
 	}
 }
 
@@ -70,6 +72,28 @@ func (o *options) contextName() string {
 		return ""
 	}
 	return raw.CurrentContext
+}
+
+// kubectlFlags are those by which kubectl reaches the same cluster.
+func (o *options) kubectlFlags() (flags string) {
+	for _, flag := range []struct{ name, value string }{
+		{"kubeconfig", *o.control.KubeConfig}, {"context", o.contextName()}, {"server", *o.control.APIServer},
+	} {
+		if flag.value != "" {
+			flags += " --" + flag.name + " " + quoted(flag.value)
+		}
+	}
+	return flags
+}
+
+var unquoted = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// quoted is a text as a shell takes it.
+func quoted(text string) string {
+	if unquoted.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // connect sets the client of the control cluster, or why there is none.

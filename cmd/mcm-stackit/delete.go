@@ -26,6 +26,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -58,7 +59,7 @@ deletes orphans itself. Each server is checked by itself. It is refused unless
 
 A server without the manager's labels, with two cluster labels of different values or with OpenStack's tag is
 refused, too. What is left is shown, and the value of its cluster label must be typed on a terminal. All is
-looked at once more right before each DELETE.
+checked once more right before the DELETE, which is repeated for 5 s if it fails.
 
 Exit codes: 0 every server is gone; 1 one was refused or is still there, or the answer was no; 2 one was
 not found, or what became of it is unknown; 64 wrong usage. With --dry-run: 0 none is refused; 1 one is; 2 one
@@ -99,9 +100,9 @@ func (d *deleting) readArguments(ids []string) error {
 	case len(ids) == 0:
 		return wrongUsage("no server is named: give IDs, as list servers --orphans -o name prints them")
 	case d.target == "":
-		return wrongUsage("--target-kubeconfig is missing: whether a Node needs a server, only the cluster with the Nodes knows")
+		return wrongUsage("--target-kubeconfig is missing: it is needed to check that no Node uses a server")
 	case !d.dryRun && !isTerminal(d.streams.In):
-		return wrongUsage("standard input is no terminal, and nobody can be asked: --dry-run only says which servers would go")
+		return wrongUsage("standard input is not a terminal, so the deletion cannot be confirmed: --dry-run only says which servers would go")
 	}
 	for _, id := range ids {
 		id = strings.TrimPrefix(id, "server/")
@@ -139,14 +140,14 @@ func (d *deleting) run(ctx context.Context) error {
 	if len(left) == 0 {
 		return exitWith(deletedExitCode(plan))
 	}
-	cluster, err := onlyCluster(left)
-	if err != nil {
-		return err
-	}
 	d.show(plan, left)
-	switch {
-	case d.dryRun:
+	if d.dryRun {
 		return exitWith(deletedExitCode(plan))
+	}
+	cluster, err := onlyCluster(left)
+	switch {
+	case err != nil:
+		return err
 	case !d.confirm(ctx, len(left), cluster):
 		d.say("Nothing was deleted.")
 		return exitWith(report.ExitWrong)
@@ -226,15 +227,15 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 // show says what is to be deleted, and by what was decided that nobody needs it.
 func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server) {
 	table := printers.GetNewTabWriter(d.streams.ErrOut)
-	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tPROJECT\tREGION\tNOBODY'S BECAUSE")
+	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tCLASS\tPROJECT\tREGION\tWHY")
 	for _, server := range servers {
 		shown := server.Shown
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n", server.ID, report.OneLine(shown.Name),
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n", server.ID, report.OneLine(shown.Name),
 			duration.HumanDuration(server.Date.Sub(shown.CreatedAt)), report.OneLine(shown.Status), report.OneLine(server.Cluster()),
-			server.At.Session.ProjectID, server.At.Region)
+			report.OneLine(shown.Labels[provider.StackitMachineClassLabel]), server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
-	where := ", and after a restore the servers that work have none"
+	where := " (after a restore, running servers may have lost theirs)"
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}

@@ -208,9 +208,19 @@ func columns(names ...string) []metav1.TableColumnDefinition {
 func row(texts ...string) metav1.TableRow {
 	var row metav1.TableRow
 	for _, text := range texts {
-		row.Cells = append(row.Cells, cmp.Or(report.OneLine(text), none))
+		row.Cells = append(row.Cells, cmp.Or(cell(text), none))
 	}
 	return row
+}
+
+// maxCell is how much of a text of others a cell shows, in characters: a ProviderID has 86.
+const maxCell = 200
+
+func cell(text string) string {
+	if shown := []rune(report.OneLine(text)); len(shown) > maxCell {
+		return string(shown[:maxCell]) + "…"
+	}
+	return report.OneLine(text)
 }
 
 func machinesTable(found *list.Result, allNamespaces bool) *metav1.Table {

@@ -39,6 +39,10 @@ const (
 )
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "name the file to write")
+		os.Exit(1)
+	}
 	texts, err := collect()
 	if err == nil {
 		err = os.WriteFile(filepath.Clean(os.Args[1]), []byte(texts.String()), 0o644) //nolint:gosec // all may read it, in an image, too
@@ -92,6 +96,7 @@ func list(platform string) ([]linked, error) {
 	system, architecture, _ := strings.Cut(platform, "/")
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module"}, programs...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture)
+	cmd.Stderr = os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list for %s: %w", platform, err)

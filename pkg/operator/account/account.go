@@ -62,8 +62,8 @@ type Access struct {
 	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
 	// with it.
 	Program string
-	// Context is the context of the kubeconfig that reaches Control; "" if there is none. Printed commands name it.
-	Context string
+	// KubectlFlags lead kubectl to Control, as a shell takes them: " --context seed"; "" if nothing names it.
+	KubectlFlags string
 	// Clock is the real one, but in tests.
 	Clock clock.Clock
 }
@@ -357,11 +357,7 @@ func (o *Access) checkNamespace(ctx context.Context, name string) error {
 
 // Kubectl begins a command about the namespace that can be pasted as it is.
 func (o *Access) Kubectl(namespace string) string {
-	command := "kubectl"
-	if o.Context != "" {
-		command += " --context " + o.Context
-	}
-	return command + " -n " + namespace
+	return "kubectl" + o.KubectlFlags + " -n " + namespace
 }
 
 // Bounded returns a context that ends after the ReadTimeout, if there is one.

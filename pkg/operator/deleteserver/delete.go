@@ -31,7 +31,7 @@ import (
 const (
 	// acceptTimeout is how long a server that is not DELETING may take until it is proved gone.
 	acceptTimeout = time.Minute
-	// goneTimeout is the same of one that is DELETING; the driver's own is not longer.
+	// goneTimeout is how long a server that is DELETING may take; the driver's own is not longer.
 	goneTimeout = 10 * time.Minute
 	// othersTimeout is how long a project may look empty, and othersInterval the time between two lists of it.
 	othersTimeout, othersInterval = time.Minute, 5 * time.Second
@@ -49,7 +49,8 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	})
 }
 
-// delete looks once more, sends one DELETE, and waits until the server is proved gone.
+// delete checks once more, asks for the deletion, and waits until the server is proved gone. The HTTP layer repeats a
+// DELETE that failed for the 5 s that the driver gives an orphan.
 func (p *Plan) delete(ctx context.Context, server *Server) {
 	now, err := read(ctx, server.At, server.ID)
 	switch {
@@ -60,7 +61,7 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 		server.end(Unknown, "it could not be read once more, no DELETE was sent: %v", server.At.Failure(err))
 		return
 	}
-	if reason := p.lookAgain(ctx, server.Shown, now); reason != "" {
+	if reason := p.recheck(ctx, server.Shown, now); reason != "" {
 		server.end(Refused, "%s", reason)
 		return
 	}
@@ -82,8 +83,8 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 	server.endOf(ctx, waited)
 }
 
-// lookAgain says why a server must not be deleted that is shown as now, and before as it was.
-func (p *Plan) lookAgain(ctx context.Context, before *provider.Server, now *sight) string {
+// recheck says why a server must not be deleted that is shown as now, and before as it was.
+func (p *Plan) recheck(ctx context.Context, before *provider.Server, now *observation) string {
 	if now.Name != before.Name || !now.CreatedAt.Equal(before.CreatedAt) ||
 		!maps.Equal(now.Labels, before.Labels) || !maps.Equal(now.Metadata, before.Metadata) {
 		return "it has changed since it was shown: run this again"
@@ -121,7 +122,7 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	}
 	switch server, err := s.At.Server(ctx, s.ID); {
 	case err == nil:
-		s.end(StillThere, "it is %s: %s", server.Status, failure)
+		s.end(StillThere, "it is %s, and nothing tries again: %s", server.Status, failure)
 	case provider.IsNotFound(err):
 		s.end(Unknown, "a read does not show it, which proves nothing: %s", failure)
 	default:

@@ -37,7 +37,7 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused, "it has changed"},
 		"its name changes":            {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused, "it has changed"},
 		"its metadata changes":        {func(r *rig) { r.metadata("a", "b") }, refused, "it has changed"},
-		"Machines cannot be read":     {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused, "only who can read the Machines of all namespaces"},
+		"Machines cannot be read":     {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused, "cannot tell orphans without reading"},
 		"it cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) },
 			unknown, "it could not be read once more, no DELETE was sent"},
 		"it is not shown": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404}) },
@@ -83,27 +83,27 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a DELETE is answered 404 by chance":  {deletes(iaasmock.Fault{Status: 404, Count: 1}), stillThere, "it is ACTIVE: "},
-		"a DELETE does nothing":               {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere, "it is ACTIVE: "},
+		"a DELETE is answered 404 by chance":  {deletes(iaasmock.Fault{Status: 404, Count: 1}), stillThere, "it is ACTIVE, and nothing tries again: "},
+		"a DELETE does nothing":               {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere, "it is ACTIVE, and nothing tries again: "},
 		"the answer to a DELETE is lost":      {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
 		"DELETEs fail for a moment":           {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
-		"no DELETE does anything":             {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE: "},
-		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, "it is ACTIVE: "},
+		"no DELETE does anything":             {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE, and nothing tries again: "},
+		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE, and nothing tries again: "},
+		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE, and nothing tries again: "},
+		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, "it is ACTIVE, and nothing tries again: "},
 		"a DELETE is answered 403, and done":  {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
-		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
-		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, "it is DELETING: "},
+		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR, and nothing tries again: "},
+		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, "it is DELETING, and nothing tries again: "},
 		"it hangs, and then is hidden":        {[]iaasmock.Fault{hangs, hidden}, unknown, nothingProved},
 		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
 		"the project is empty for a moment":   {[]iaasmock.Fault{empty(time.Second, 10*time.Second)}, gone, ""},
 		"the project is empty for a minute":   {[]iaasmock.Fault{empty(0, time.Minute)}, unknown, "it could not be read once more"},
 		"it hangs, and the project is empty": {
-			[]iaasmock.Fault{hangs, empty(6*time.Second, 25*time.Second)}, stillThere, "it is DELETING: "},
+			[]iaasmock.Fault{hangs, empty(6*time.Second, 25*time.Second)}, stillThere, "it is DELETING, and nothing tries again: "},
 		"it hangs, and the project is empty for longer": {
 			[]iaasmock.Fault{hangs, empty(6*time.Second, 3*time.Minute)}, unknown, nothingShown},
 		"it hangs, and the project is empty later": {
-			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere, "it is DELETING: "},
+			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere, "it is DELETING, and nothing tries again: "},
 		"lists are empty": {lists(iaasmock.Fault{EmptyList: true}), unknown, nothingShown},
 		"lists are old":   {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
 	} {
@@ -154,7 +154,7 @@ func TestDeletesInEachRegion(t *testing.T) {
 			"abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
 		r.ServerAt(iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID, "another", nil)
 		<-time.After(2 * hour)
-		plan := r.look(lost, "abroad", "worker-0")
+		plan := r.look("abroad", lost, "worker-0") // the cluster's Nodes are servers of the other region
 		r.delete(t.Context(), plan)
 		expect(t, plan.Servers[0], gone, "")
 		expect(t, plan.Servers[1], gone, "")

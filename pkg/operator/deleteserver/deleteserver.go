@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ import (
 const (
 	// MaxServers is how many servers may be named at a time.
 	MaxServers = 100
-	// minAge is the least age of a server that is deleted: a younger one may be in the making.
+	// minAge is the minimum age of a server that is deleted: somebody may still be making a younger one.
 	minAge = time.Hour
 	// atOnce is how many servers are read, and deleted, side by side: a deletion mostly waits.
 	atOnce = 10
@@ -118,7 +119,7 @@ func Look(ctx context.Context, access *account.Access, ids []string, progress fu
 	for _, id := range ids {
 		p.Servers = append(p.Servers, &Server{ID: id})
 	}
-	shown, count, counting := make([]*sight, len(ids)), 0, sync.Mutex{}
+	shown, count, counting := make([]*observation, len(ids)), 0, sync.Mutex{}
 	inParallel(p.Servers, func(i int, server *Server) {
 		shown[i] = p.find(ctx, server)
 		counting.Lock()
@@ -170,27 +171,28 @@ func (p *Plan) readPlaces(ctx context.Context) error {
 		return errors.Join(problems...)
 	}
 	p.Problems = problems
+	p.accounts = accounts // of one place there may be several, with different keys
 	for _, at := range accounts {
-		if place := at.String(); !slices.Contains(p.Places, place) { // else with another key
-			p.Places, p.accounts = append(p.Places, place), append(p.accounts, at)
+		if place := at.String(); !slices.Contains(p.Places, place) {
+			p.Places = append(p.Places, place)
 		}
 	}
 	return nil
 }
 
-// sight is what the API shows of a server.
-type sight struct {
+// observation is what the API shows of a server.
+type observation struct {
 	*provider.Server
 	addresses []netip.Addr
 	// date is the API's clock; zero if the answer has none.
 	date time.Time
 }
 
-// errAddresses means that nobody knows whether a Node has one of the server's addresses.
+// errAddresses: without them, no Node can be ruled out.
 var errAddresses = errors.New("its addresses cannot be read")
 
 // read reads a server and its addresses.
-func read(ctx context.Context, at *account.Account, id string) (*sight, error) {
+func read(ctx context.Context, at *account.Account, id string) (*observation, error) {
 	server, err := at.Server(ctx, id)
 	if err != nil {
 		return nil, err
@@ -201,7 +203,7 @@ func read(ctx context.Context, at *account.Account, id string) (*sight, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAddresses, at.Failure(err))
 	}
-	seen := &sight{Server: server, date: date}
+	seen := &observation{Server: server, date: date}
 	for i := range nics.GetItems() {
 		nic := &nics.GetItems()[i]
 		seen.addresses = append(seen.addresses, addressesIn(nic.GetIpv4(), nic.GetIpv6())...)
@@ -220,7 +222,7 @@ func addressesIn(texts ...string) (addresses []netip.Addr) {
 }
 
 // find reads a server where it is.
-func (p *Plan) find(ctx context.Context, server *Server) *sight {
+func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	var failures []error
 	for _, at := range p.accounts {
 		shown, err := read(ctx, at, server.ID)
@@ -258,7 +260,7 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	known, nodes := &facts{began: p.access.Clock.Now()}, corev1.NodeList{}
 	var err error
 	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
-		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)
+		return nil, fmt.Errorf("cannot tell orphans without reading the Machines of all namespaces: %w", err)
 	}
 	if err := p.access.Target.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
@@ -277,25 +279,32 @@ func (p *Plan) count(known *facts) {
 	p.Namespaces = slices.Compact(p.Namespaces)
 }
 
-// readCluster reads which servers are of the server's cluster, once a cluster.
+// readCluster reads which servers are of the server's cluster, once a cluster, in all places: its Nodes may be
+// servers of another region.
 func (p *Plan) readCluster(ctx context.Context, server *Server) error {
 	labels := account.ClusterOf(server.Shown, p.clusters)
 	cluster := account.ClusterText(labels)
 	if _, isRead := p.ofCluster[cluster]; isRead || labels == nil {
 		return nil
 	}
-	servers, err := server.At.Servers(ctx, labels)
-	if err != nil {
-		return server.At.Failure(err)
-	}
-	ids := []string{}
-	for i := range servers {
-		if account.Carries(servers[i].Labels, labels) {
-			ids = append(ids, servers[i].ID)
+	failures, ids := map[string]error{}, []string{} // failures are of places that no account could read
+	for _, at := range p.accounts {
+		place := at.String()
+		if failed, isKnown := failures[place]; isKnown && failed == nil {
+			continue
+		}
+		servers, err := at.Servers(ctx, labels)
+		if failures[place] = nil; err != nil {
+			failures[place] = at.Failure(err)
+		}
+		for i := range servers {
+			if account.Carries(servers[i].Labels, labels) {
+				ids = append(ids, servers[i].ID)
+			}
 		}
 	}
 	p.ofCluster[cluster] = ids
-	return nil
+	return errors.Join(slices.Collect(maps.Values(failures))...)
 }
 
 // ToDelete are the servers without an outcome.
@@ -312,7 +321,7 @@ func (p *Plan) ToDelete() (all []*Server) {
 // Machine names it, and a MachineClass of the control cluster names its cluster; no Node of the target cluster
 // names it, Ready or not, and one of them names another server of its cluster, so that the target is the right
 // one; it is older than minAge by the API's clock, since nobody else's counts.
-func (p *Plan) refusal(server *sight, known *facts) string {
+func (p *Plan) refusal(server *observation, known *facts) string {
 	cluster := account.ClusterOf(server.Server, p.clusters)
 	if owners := known.owners.Of(server.Server); len(owners) > 0 {
 		machine := owners[0]
@@ -323,10 +332,10 @@ func (p *Plan) refusal(server *sight, known *facts) string {
 		return fmt.Sprintf("Machine %s/%s names it; both go with: %s delete machine %s",
 			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
 	}
-	const byHand = "look whose it is, and delete it by hand"
+	const byHand = "find its owner, then delete it with the stackit CLI"
 	switch age := server.date.Sub(server.CreatedAt); {
 	case !account.IsManaged(server.Server):
-		return fmt.Sprintf("it lacks the label %s or %s, and may be anybody's: %s",
+		return fmt.Sprintf("it lacks the label %s or %s, so that its owner is unknown: %s",
 			provider.StackitMachineLabel, provider.StackitMachineClassLabel, byHand)
 	case server.Name != server.Labels[provider.StackitMachineLabel]: // the driver refuses it, too
 		return fmt.Sprintf("its name is not %s, as its label %s says, and one of them was edited: %s",
@@ -335,7 +344,7 @@ func (p *Plan) refusal(server *sight, known *facts) string {
 		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
 			"(kubernetes/migration.md); %s", provider.OpenStackTag(server.Server), byHand)
 	case len(account.ClusterLabels(server.Labels)) == 0:
-		return "it carries no cluster's label, and may be anybody's: " + byHand
+		return "it carries no cluster's label, so that its owner is unknown: " + byHand
 	case cluster == nil:
 		return fmt.Sprintf("it is of another cluster than the MachineClasses here: its label is %s; "+
 			"use the control cluster with its Machines or, if that is gone, see kubernetes/runbooks.md",

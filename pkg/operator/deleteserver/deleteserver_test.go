@@ -290,7 +290,7 @@ func TestRefuses(t *testing.T) {
 			"Machine elsewhere/other names it"},
 		"it is a Machine's second": {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
 			"second server of Machine shoot--demo/lost-1"},
-		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "may be anybody's"},
+		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
 		"it carries no cluster's label":   {label(testrig.ClusterKey, nil), "carries no cluster's label"},
 		"it is another cluster's":         {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
 		"it is of two clusters":           {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},

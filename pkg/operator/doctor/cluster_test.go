@@ -163,7 +163,9 @@ func TestCluster(t *testing.T) {
 				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
-		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas, c.Access.Context = ptr.To[int32](0), "seed" },
+		"scaled to nothing": {func(c *clinic) {
+			c.deployment.Spec.Replicas, c.Access.KubectlFlags = ptr.To[int32](0), " --context seed"
+		},
 			1, []string{"scaled to nothing", "kubectl --context seed -n shoot--demo scale deployment mcm --replicas=1"}},
 		"scaled to nothing, with Machines that are being migrated": {func(c *clinic) {
 			c.deployment.Spec.Replicas = ptr.To[int32](0)

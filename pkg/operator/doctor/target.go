@@ -97,6 +97,9 @@ func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
 	case volume.Secret != nil:
 		name := corev1.LocalObjectReference{Name: volume.Secret.SecretName}
 		return []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: name, Items: volume.Secret.Items}}}
+	case volume.ConfigMap != nil:
+		return []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: volume.ConfigMap.LocalObjectReference, Items: volume.ConfigMap.Items}}}
 	case volume.Projected != nil:
 		return volume.Projected.Sources
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
@@ -81,7 +82,7 @@ func (s *observation) remedyOrphan() string {
 	if len(s.machines) == 0 {
 		return remedyRestore
 	}
-	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + " delete server ID"
+	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + " delete server ID --target-kubeconfig FILE"
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -202,6 +203,9 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 	if server == nil || !server.IsActive() || server.CreatedAt.IsZero() || machine.DeletionTimestamp != nil ||
 		s.readiness(machine) != NeverJoined || s.now.Sub(server.CreatedAt) < joining {
 		return nil
+	}
+	if !validation.IsUUID(server.ID) {
+		return nil // no command can be printed that names it
 	}
 	return []Note{{
 		Kind:   NoteNeverJoined,

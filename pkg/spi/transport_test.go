@@ -306,6 +306,21 @@ func TestAnAnswerIsReadTo16MiB(t *testing.T) {
 	}
 }
 
+func TestAHeaderIsReadTo64KiB(t *testing.T) {
+	for size, isRead := range map[int]bool{60 << 10: true, 70 << 10: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("A", strings.Repeat("a", size))
+			answerEmptyList(w, r)
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // the failure is retried
+		if err := list(ctx, openSession(t, server.URL)); (err == nil) != isRead {
+			t.Errorf("a header of %d bytes: %v", size, err)
+		}
+		cancel()
+		server.Close()
+	}
+}
+
 // spaces never ends.
 type spaces struct{}
 

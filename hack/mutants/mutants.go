@@ -247,6 +247,7 @@ var mutants = []mutant{
 	{"two spellings that differ are not shown", []edit{{"pkg/provider/apis/secret.go", "field.Invalid(SecretPath.Child(name), field.OmitValueType{},", "field.Invalid(SecretPath.Child(name), first+second,"}}},
 	{"the API does not choose how many series there are", []edit{{metricsGo, "len(classes) >= maxClasses", "len(classes) >= 2*maxClasses"}}},
 	{"a server without labels needs its ProviderID", []edit{{ownership, "!labelled && byID && server", "!labelled && server"}}},
+	{"a cluster label of another key and value is another cluster's", []edit{{ownership, "IsClusterLabel(key) && !slices.Contains(values, server.Labels[key])", "IsClusterLabel(key) && len(values) == 0"}}},
 	{"a session that could not be built is not remembered", []edit{{"pkg/spi/spi.go", "err := s.newSession(credentials)\n\tif err == nil {", "err := s.newSession(credentials)\n\tif err == nil || session == nil {"}}},
 	{"callers share the session that is being built", []edit{{"pkg/spi/spi.go", "\ts.building.Lock()\n\tdefer s.building.Unlock()\n", ""}}},
 	{"no redirect takes an assertion elsewhere", []edit{{keyGo, "Transport: transport, CheckRedirect: refuseRedirects", "Transport: transport"}}},

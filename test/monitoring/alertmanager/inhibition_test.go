@@ -121,6 +121,7 @@ func TestOneTroubleIsOnePage(t *testing.T) {
 		"the lease is taken":       {[]string{"StackitSidecarNotLeading a", slow + " a"}, []string{"StackitSidecarNotLeading a"}},
 		"nobody reads the log":     {[]string{"StackitSidecarStuck a", slow + " a"}, []string{"StackitSidecarStuck a"}},
 		"the API server is down":   {[]string{"StackitControllerFrozen a", slow + " a"}, []string{"StackitControllerFrozen a"}},
+		"a frozen library":         {[]string{"StackitControllerFrozen a", "StackitSidecarStuck a"}, []string{"StackitControllerFrozen a"}},
 		"the Pod is not reached":   {[]string{"StackitSidecarRestarting a", "StackitManagerDown a"}, []string{"StackitSidecarRestarting a"}},
 		"the key has expired":      {[]string{"StackitKeyExpires a", "StackitCredentialsRefused a"}, []string{"StackitCredentialsRefused a"}},
 		"the key is revoked": {

@@ -75,7 +75,11 @@ func dev(ctx context.Context, v *view, sidecar string) error {
 		return err
 	}
 	defer leave()
-	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)))
+	metrics := env.SidecarMetricsURL()
+	if sidecar == noSidecar {
+		metrics = "none before make start"
+	}
+	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), metrics)
 	if sidecar == noSidecar {
 		v.say(withoutSidecar)
 	}
@@ -102,6 +106,7 @@ Ready. In another terminal:
   the cloud (a mock):  %[2]s
   its console:         %[2]s/ in a browser
   logs of all parts:   %[3]s
+  sidecar's metrics:   %[4]s
 
 Try:
   kubectl get machines,machinedeployments,nodes

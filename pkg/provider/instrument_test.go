@@ -203,7 +203,7 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 // Whoever writes the Secret or the class writes into any of their fields, and the sidecar of kubernetes/ logs at
 // verbosity 2.
 func TestNoFieldFillsTheLog(t *testing.T) {
-	long := strings.Repeat("x", 400_000)
+	long := strings.Repeat("x", 20_000)
 	set := map[string]func(*rig){}
 	for _, key := range []string{"projectId", "project-id", "serviceAccountKey", "serviceaccount.json", "region", "networkId", "userData",
 		"serviceAccountEmail", "token", "workloadIdentityTokenFile"} {
@@ -215,9 +215,11 @@ func TestNoFieldFillsTheLog(t *testing.T) {
 	spec := reflect.TypeFor[apis.ProviderSpec]()
 	for i := range spec.NumField() {
 		name, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
-		for form, value := range map[string]any{
-			"text": long, "list": []any{long}, "value": map[string]any{"a/cluster": long}, "key": map[string]any{long: "a"},
-		} {
+		forms := map[string]any{"text": long}
+		if !testing.Short() {
+			forms = map[string]any{"text": long, "list": []any{long}, "value": map[string]any{"a/cluster": long}, "key": map[string]any{long: "a"}}
+		}
+		for form, value := range forms {
 			set["spec."+name+", "+form] = func(r *rig) { r.setSpec(func(spec map[string]any) { spec[name] = value }) }
 		}
 	}

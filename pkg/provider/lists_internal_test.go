@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -306,4 +307,15 @@ func TestACallerThatLeaves(t *testing.T) {
 			t.Errorf("%d GETs, %d waiting, running: %t; want none", s.singles, len(s.waiting), s.running)
 		}
 	})
+}
+
+// The API's answers must not choose how many series there are.
+func TestAListNamesAtMost1000Classes(t *testing.T) {
+	servers := make([]Server, 1100)
+	for i := range servers {
+		servers[i].Labels = map[string]string{StackitMachineLabel: "m1", StackitMachineClassLabel: fmt.Sprintf("class-%d", i)}
+	}
+	if classes := countKinds(servers, nil); len(classes) != maxClasses {
+		t.Errorf("a list of 1,100 classes makes series of %d, want %d", len(classes), maxClasses)
+	}
 }

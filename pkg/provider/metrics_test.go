@@ -347,17 +347,3 @@ func TestTheExpiryOfAKeyIsThatOfTheSecretInUse(t *testing.T) {
 		expect(map[string]float64{})
 	})
 }
-
-// The API's answers must not choose how many series there are.
-func TestAListNamesAtMost1000Classes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		for i := range 1100 {
-			r.makeServer(fmt.Sprintf("m%d", i), func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = fmt.Sprintf("class-%d", i) })
-		}
-		_ = r.remove(withID(machine("m1"), providerIDOf(someServerID))) // reads the list of the cluster
-		if series := len(r.series(metricServers)); series < 900 || series > 1000 {
-			t.Errorf("a list of 1,100 classes makes %d series, want at most 1,000", series)
-		}
-	})
-}

@@ -222,9 +222,9 @@ LARGE_PKGS := ./test/load ./test/simulation/... ./pkg/provider ./pkg/spi ./test/
 test-unit: race-note ## Tests without a control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(unit_pkgs); $(GO) test $(RACE) -short -p 2 -shuffle=on -timeout 10m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
+	@$(unit_pkgs); $(GO) test $(RACE) -short -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
 test-full:
-	@$(unit_pkgs); $(GO) test -p 2 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS) $$(echo "$$pkgs" | grep /hack/)
+	@$(unit_pkgs); $(GO) test -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) $(LARGE_PKGS) $$(echo "$$pkgs" | grep /hack/)
 	@$(GO) -C hack/schema test -shuffle=on $(TESTFLAGS) ./...
 
 # The race detector would not see into the programs.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -86,6 +87,13 @@ was not found.`,
 			}
 			return err
 		},
+	}
+	command.ValidArgsFunction = func(command *cobra.Command, ids []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return o.completeObjects(command, func(found *list.Result) []string {
+			return serverIDs(slices.DeleteFunc(found.Servers, func(server *list.Server) bool {
+				return !server.IsOrphan() || slices.Contains(ids, server.Name)
+			}))
+		})
 	}
 	flags := command.Flags()
 	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join; required")

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 )
 
 func (o *options) newDoctorCommand() *cobra.Command {
+	output := ""
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether a sidecar can work with these credentials and this cluster",
@@ -35,22 +37,41 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
   # A key before it is used, without any cluster
   mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
 		Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error { return o.doctor(command.Context()) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			if output != "" && output != formatJSON {
+				return wrongUsage("-o must be %s", formatJSON)
+			}
+			return o.doctor(command.Context(), output == formatJSON)
+		},
 	}
+	command.Flags().StringVarP(&output, "output", "o", "", "print as "+formatJSON+", when all is found")
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	command.Flags().BoolVar(&o.cloudOnly, "cloud-only", false,
 		"ask no cluster: look at credentials and API alone; $"+envProjectID+", $"+envRegion+" and $"+envKeyPath+" count here")
 	return command
 }
 
-func (o *options) doctor(ctx context.Context) error {
+func (o *options) doctor(ctx context.Context, asJSON bool) error {
 	access := o.access()
 	if !o.cloudOnly {
 		o.connect(ctx, access)
 	}
-	doctor := &doctor.Doctor{Access: access, ConfigError: o.configError, Report: o.printFinding}
+	doctor := &doctor.Doctor{Access: access, ConfigError: o.configError}
+	if !asJSON {
+		doctor.Report = o.printFinding
+	}
 	result := doctor.Examine(ctx)
-	for _, what := range result.NotTried {
-		_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
+	if asJSON {
+		encoder := json.NewEncoder(o.streams.Out)
+		encoder.SetIndent("", "    ")
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(result); err != nil {
+			return err
+		}
+	} else {
+		for _, what := range result.NotTried {
+			_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
+		}
 	}
 	counts := result.Findings.Count()
 	o.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown],

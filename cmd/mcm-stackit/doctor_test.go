@@ -4,10 +4,13 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"testing"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/doctor"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -29,6 +32,13 @@ func TestDoctorJourney(t *testing.T) {
 		same = regexp.MustCompile(pattern).ReplaceAllString(same, as)
 	}
 	expectGolden(t, "doctor-fine.txt", same)
+
+	var result doctor.Result
+	if asJSON := run("--cloud-only", "-o", "json"); json.Unmarshal([]byte(asJSON.stdout), &result) != nil || asJSON.code != 0 ||
+		len(result.Findings) != 5 || result.Findings[0].Verdict != report.Fine || len(result.NotTried) == 0 {
+		t.Errorf("got %+v", asJSON)
+	}
+	environmentRow{[]string{"doctor", "-o", "yaml"}, 64, "", "-o must be json\n"}.run(t, "yaml", nil, "")
 
 	run().expect(t, 2, "UNKNOWN  cluster with the Machines: ", "--cloud-only looks at the API alone\n")
 	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})

@@ -35,6 +35,7 @@ type listing struct {
 	output  string
 	cluster string
 	orphans bool
+	all     bool
 	query   list.Query
 }
 
@@ -42,10 +43,14 @@ const listLong = `%s
 
 The projects are those of the MachineClasses in the namespace, unless --secret or flags name one.
 Clusters and API are read side by side, for at most --request-timeout. What could not be read is
-"unknown"; below the table stands why. READY is what the manager last said of the Machine's Node: no
-target cluster is asked.
+"unknown"; below the table stands why.%s
 
 Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
+
+// listMachinesLong is about Machines alone.
+const listMachinesLong = ` READY is what the manager last said of the Machine's Node: no target cluster is
+asked. Machines of a class that are ready, and of which there is nothing to say, are one line, unless
+--all is given.`
 
 func (o *options) newListCommand() *cobra.Command {
 	command := o.newListKindCommand("list", "Show Machines with their servers",
@@ -74,8 +79,12 @@ func (o *options) newListCommand() *cobra.Command {
 
 func (o *options) newListKindCommand(use, short, example string, servers bool) *cobra.Command {
 	l := &listing{options: o, servers: servers}
+	about := listMachinesLong
+	if servers {
+		about = ""
+	}
 	command := &cobra.Command{
-		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+"."), Example: example, Args: noArguments,
+		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+".", about), Example: example, Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if l.output != "" && !slices.Contains(formats, l.output) {
 				return wrongUsage("-o must be one of: %s", strings.Join(formats, ", "))
@@ -96,6 +105,8 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "all namespaces, with the projects that the MachineClasses there name")
 	if servers {
 		flags.BoolVar(&l.orphans, "orphans", false, "only servers that no Machine of any namespace names")
+	} else {
+		flags.BoolVar(&l.all, "all", false, "show each Machine, also those that are ready")
 	}
 	return command
 }
@@ -134,7 +145,7 @@ func (l *listing) print(found *list.Result) error {
 		}
 		return printObjects(l.options, l.output, found.Machines)
 	}
-	table := machinesTable(found, l.query.AllNamespaces)
+	table := machinesTable(found, l.query.AllNamespaces, l.all)
 	if l.servers {
 		table = serversTable(found)
 	}
@@ -150,10 +161,11 @@ func (l *listing) print(found *list.Result) error {
 const (
 	formatWide = "wide"
 	formatName = "name"
+	formatJSON = "json"
 )
 
 // formats are all values of -o.
-var formats = []string{formatWide, "json", "yaml", formatName}
+var formats = []string{formatWide, formatJSON, "yaml", formatName}
 
 // object is a Machine or a Server.
 type object interface {
@@ -223,16 +235,35 @@ func cell(text string) string {
 	return report.OneLine(text)
 }
 
-func machinesTable(found *list.Result, allNamespaces bool) *metav1.Table {
+// machinesTable has a row for each Machine. Without all, the healthy ones of a class share one, in the place of the
+// first.
+func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
 	namespace := "+Namespace"
 	if allNamespaces {
 		namespace = "Namespace"
 	}
-	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Phase", "Server", "State", "Ready", "Age", "Note",
-		"+Class", "+Cluster", "+Node")}
+	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Class", "Phase", "Server", "State", "Ready", "Age", "Note",
+		"+Cluster", "+Node")}
+	type class struct{ namespace, name, phase string }
+	healthy := map[class][]*list.Machine{}
 	for _, machine := range found.Machines {
-		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Phase, machine.Server, machine.State, string(machine.Ready),
-			age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Class, machine.Cluster, machine.Node))
+		if of := (class{machine.Namespace, machine.Class, machine.Phase}); machine.IsHealthy() && !all {
+			healthy[of] = append(healthy[of], machine)
+		}
+	}
+	for _, machine := range found.Machines {
+		alike := healthy[class{machine.Namespace, machine.Class, machine.Phase}]
+		switch {
+		case len(alike) < 2 || !machine.IsHealthy():
+		case machine == alike[0]:
+			t.Rows = append(t.Rows, row(machine.Namespace, report.Count(len(alike), "Machine")+" ready", machine.Class, machine.Phase, "",
+				machine.State, string(machine.Ready), "", "", machine.Cluster, ""))
+			continue
+		default:
+			continue
+		}
+		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, machine.Server, machine.State,
+			string(machine.Ready), age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Cluster, machine.Node))
 	}
 	return t
 }
@@ -369,93 +400,4 @@ func details(found *list.Result, servers, allNamespaces bool) []*detail {
 		add(name, machine.Notes)
 	}
 	return all
-}
-
-func (o *options) newDescribeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "describe machine NAME",
-		Short: "Show a Machine with its servers, and what is wrong with it",
-		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers.
-What could not be read is "unknown"; the last lines say why. READY is what the manager last said of
-the Machine's Node: no target cluster is asked.
-
-Exit codes: 0 everything is known, 2 something is unknown, or the Machine does not exist, 64 wrong
-usage.`,
-		Example: `  mcm-stackit describe machine worker-1 -n default
-  mcm-stackit describe machine/worker-1`,
-		RunE: func(command *cobra.Command, words []string) error {
-			name, err := machineName(words)
-			if err != nil {
-				return err
-			}
-			return o.describe(command.Context(), name)
-		},
-	}
-}
-
-// machineName reads "machine NAME" or "machine/NAME".
-func machineName(words []string) (string, error) {
-	if len(words) == 1 {
-		words = strings.SplitN(words[0], "/", 2)
-	}
-	if len(words) != 2 || strings.TrimSuffix(words[0], "s") != "machine" ||
-		words[1] == "" || strings.Contains(words[1], "/") {
-		return "", wrongUsage("describe needs one Machine, as machine NAME or machine/NAME")
-	}
-	return words[1], nil
-}
-
-func (o *options) describe(ctx context.Context, name string) error {
-	access, err := o.operator(ctx)
-	if err != nil {
-		return err
-	}
-	found := list.Read(ctx, access, list.Query{Machine: name})
-	switch {
-	case len(found.Machines) == 0 && !found.MachinesRead:
-		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, name, strings.Join(found.Unknown, "; ")) //nolint:staticcheck // a kind's name
-	case len(found.Machines) == 0:
-		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name)
-	}
-	if _, err := io.WriteString(o.streams.Out, describedText(found)); err != nil {
-		return err
-	}
-	return exitWith(unknownExitCode(found))
-}
-
-// describedText is a Machine with its servers: the cells of both tables as lines, and what list says below.
-func describedText(found *list.Result) string {
-	var text strings.Builder
-	line := func(name, value string) {
-		_, _ = fmt.Fprintf(&text, "%-15s %s\n", name+":", cmp.Or(report.OneLine(value), none))
-	}
-	lines := func(table *metav1.Table, row int) {
-		for i, cell := range table.Rows[row].Cells {
-			line(table.ColumnDefinitions[i].Name, fmt.Sprint(cell))
-		}
-	}
-	machine := found.Machines[0]
-	lines(machinesTable(found, true), 0)
-	line("Phase for", age(found.Time, machine.PhaseSince.Time))
-	line("Owner", cmp.Or(machine.Owner, "none: no MachineSet replaces it"))
-	line("ProviderID", machine.ProviderID)
-	if last := machine.LastOperation; last != nil {
-		when := ""
-		if !last.LastUpdateTime.IsZero() {
-			when = " " + age(found.Time, last.LastUpdateTime.Time) + " ago"
-		}
-		line("Last operation", fmt.Sprintf("%s %s%s: %s", last.Type, last.State, when, last.Description))
-	}
-	for _, note := range machine.Notes {
-		if note.Kind == list.NoteUnknown {
-			line("Unknown", note.Reason)
-		}
-	}
-	servers := serversTable(&list.Result{Time: found.Time, Servers: machine.Servers})
-	for i := range servers.Rows {
-		text.WriteString("\n")
-		lines(servers, i)
-	}
-	found.Clusters = nil // they count this Machine alone
-	return strings.TrimRight(text.String()+belowTable(found, false, false), "\n") + "\n"
 }

@@ -5,12 +5,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -197,8 +199,8 @@ func TestLoginPlugin(t *testing.T) {
 	kubeconfig := `{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 		"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}],
 		"users": [{"name": "a", "user": {"exec": {` + apiVersion + `, "command": "` + plugin + `", "interactiveMode": "Never"}}}]}`
-	for path, text := range map[string]string{plugin: script, config: kubeconfig} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+	for file, text := range map[string]string{plugin: script, config: kubeconfig} {
+		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,6 +239,76 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// Names and IDs are the cluster's and the API's; delete server has those of orphans alone.
+func TestCompletionOfNamesAndIDs(t *testing.T) {
+	t.Parallel()
+	worker, bastion, env := startServers(t)
+	const class = `{"metadata": {"namespace": "default", "name": "worker"}, "secretRef": {"namespace": "default", "name": "credentials"},
+		"providerSpec": {"labels": {"kubernetes.io/cluster": "shoot--demo--laptop"}}}`
+	var machine atomic.Value
+	machine.Store("lost")
+	cluster := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		answer.Header().Set("Content-Type", "application/json")
+		switch path.Base(request.URL.Path) {
+		case "machineclasses":
+			_, _ = io.WriteString(answer, `{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClassList", "items": [`+class+`]}`)
+		case "credentials":
+			_, _ = fmt.Fprintf(answer, `{"apiVersion": "v1", "kind": "Secret", "data": {"projectId": %q, "region": "ZXUwMQ=="}}`,
+				base64.StdEncoding.EncodeToString([]byte(iaasmock.DefaultProjectID)))
+		case "machines":
+			_, _ = fmt.Fprintf(answer, `{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineList", "items": [
+				{"metadata": {"namespace": "default", "name": %q}}]}`, machine.Load())
+		default:
+			_, _ = io.WriteString(answer, `{"apiVersion": "coordination.k8s.io/v1", "kind": "LeaseList"}`)
+		}
+	}))
+	t.Cleanup(cluster.Close)
+	run := func(args ...string) string {
+		return invocation{args: append([]string{"__complete", "--server", cluster.URL}, args...), env: env}.run(t).stdout
+	}
+	for line, want := range map[string]string{
+		"describe": "machine\nserver\n:4\n", "describe machine": "lost\n:4\n", "describe server": worker + "\tworker-1\n:4\n",
+		"delete server": worker + "\tworker-1\n:4\n", "delete server " + worker: ":4\n", "describe server " + worker: ":4\n",
+	} {
+		if got := run(append(strings.Fields(line), "")...); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+	machine.Store("worker-1")
+	if got := run("delete", "server", ""); got != ":4\n" {
+		t.Errorf("delete server: got %q, want no server of a Machine", got)
+	}
+	described := invocation{args: []string{"describe", "server/" + bastion, "--server", cluster.URL}, env: env}.run(t)
+	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n", "Console log:    unknown\n",
+		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks a label of the manager's\n")
+	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
+		"there is no server nobody in project " + iaasmock.DefaultProjectID + " in eu01: are namespace and context right?\n"}.run(t, "nobody", env, "")
+}
+
+// The healthy Machines of a class are one line, unless all are asked for, or there is but one.
+func TestHealthyMachinesShareALine(t *testing.T) {
+	machine := func(namespace, class, name, state string, notes ...list.Note) *list.Machine {
+		return &list.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Class: class, Phase: "Running", State: state,
+			Ready: list.Ready, Notes: notes}
+	}
+	found := &list.Result{Machines: []*list.Machine{
+		machine("a", "worker", "a1", "ACTIVE"), machine("a", "worker", "a2", "ACTIVE", list.Note{Kind: list.NoteOrphan}),
+		machine("a", "worker", "a3", "ACTIVE"), machine("a", "worker", "a4", "ACTIVE"), machine("a", "single", "a5", "ACTIVE"),
+		machine("b", "worker", "b1", "ACTIVE"), machine("b", "worker", "b2", list.Unknown), machine("b", "worker", "b3", "ACTIVE"),
+	}}
+	for all, want := range map[bool]string{
+		false: "a/3 Machines ready a/a2 a/a5 b/2 Machines ready b/b2", true: "a/a1 a/a2 a/a3 a/a4 a/a5 b/b1 b/b2 b/b3",
+	} {
+		var rows []string
+		for _, row := range machinesTable(found, true, all).Rows {
+			rows = append(rows, fmt.Sprintf("%v/%v", row.Cells[0], row.Cells[1]))
+		}
+		if got := strings.Join(rows, " "); got != want {
+			t.Errorf("all is %t: got %s, want %s", all, got, want)
+		}
+	}
+}
+
 // A Machine's cells, its server's, and why it is stuck.
 func TestDescribedText(t *testing.T) {
 	now := time.Now()
@@ -249,7 +321,8 @@ func TestDescribedText(t *testing.T) {
 			{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"}, {Kind: list.NoteUnknown, Reason: "not read"},
 			{Kind: list.NoteFault, Reason: "server a: no host"}, {Kind: list.NoteFault, Reason: "server b: no volume"},
 		},
-		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01"}},
+		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01",
+			Addresses: []string{"10.0.0.1", "fd00::1"}, Console: &list.Console{Cause: "refused", Lines: []string{"a\x1b[31m", "b"}}}},
 	}
 	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}, Unknown: []string{"Leases unknown: x"}})
 	expectGolden(t, "described.txt", got)

@@ -194,7 +194,7 @@ func TestWrongUsage(t *testing.T) {
 		"no cluster label": {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
 		"no label value":   {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
 		"describe nothing": {[]string{"describe"}, "describe needs one Machine"},
-		"describe another": {[]string{"describe", "server", "x"}, "describe needs one Machine"},
+		"describe another": {[]string{"describe", "pod", "x"}, "describe needs one Machine or server"},
 		"describe two":     {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
 		"describe no name": {[]string{"describe", "machine/"}, "describe needs one Machine"},
 		"cluster of list":  {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},

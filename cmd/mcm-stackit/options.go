@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -196,6 +197,21 @@ func (o *options) checkNames() error {
 
 // completionTimeout is how long somebody who pressed the tabulator key is made to wait.
 const completionTimeout = 3 * time.Second
+
+// completeObjects completes by what list shows of the namespace. What cannot be had in time completes to nothing.
+func (o *options) completeObjects(
+	command *cobra.Command, names func(*list.Result) []string,
+) ([]string, cobra.ShellCompDirective) {
+	if o.complete() != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	o.requestTimeout = completionTimeout
+	access, err := o.operator(command.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return names(list.Read(command.Context(), access, list.Query{})), cobra.ShellCompDirectiveNoFileComp
+}
 
 // completeContext completes --context by the kubeconfig.
 func (o *options) completeContext(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

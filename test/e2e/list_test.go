@@ -34,7 +34,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 	// list runs list until its output matches.
 	list := func(ctx context.Context, match OmegaMatcher) {
 		GinkgoHelper()
-		Eventually(ctx, func(ctx context.Context) ran { return command.run(ctx, "list") }).
+		Eventually(ctx, func(ctx context.Context) ran { return command.run(ctx, "list", "--all") }).
 			WithTimeout(downTimeout).WithPolling(poll).Should(match)
 	}
 	says := func(code int, stdout ...OmegaMatcher) OmegaMatcher {
@@ -64,8 +64,12 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 		got := command.run(ctx, "list")
 		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", BeEmpty())))
 		Expect(got.Stdout).To(And(
-			MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +ACTIVE +yes +\d+s +-$`, names[0]),
+			MatchRegexp(`(?m)^2 Machines ready +worker +Running +- +ACTIVE +yes +- +-$`),
 			HaveSuffix(cluster+": 2 Machines, 2 ready, 2 servers, 0 orphans\n")))
+		Expect(command.run(ctx, "list", "--all").Stdout).To(
+			MatchRegexp(`(?m)^%s +worker +Running +[-0-9a-f]{36} +ACTIVE +yes +\d+s +-$`, names[0]))
+		Expect(command.run(ctx, "describe", "server", names[0])).To(says(0,
+			MatchRegexp(`(?m)^Machine: +%s$`, names[0]), MatchRegexp(`(?m)^Addresses: +10\.\d+\.\d+\.\d+`)))
 
 		got = command.run(ctx, "describe", "machine", names[0])
 		Expect(got).To(And(HaveField("Code", 0), HaveField("Stderr", BeEmpty())))
@@ -94,7 +98,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 		c.changeMachine(ctx, "lost", func(machine *v1alpha1.Machine) {
 			machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed")
 		})
-		list(ctx, says(0, MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
+		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
 			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `), ContainSubstring(": 3 Machines, 2 were ready, "),
 			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet, if it has one, makes another\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))
@@ -102,6 +106,6 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 
 		By("letting the manager see that the Node of a Running Machine is gone")
 		Expect(c.env.StartSidecar(ctx)).To(Succeed())
-		list(ctx, says(0, MatchRegexp(`(?m)^%s +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
+		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
 	})
 })

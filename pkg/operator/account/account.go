@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	sdkruntime "github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -415,6 +417,39 @@ func (a *Account) Servers(ctx context.Context, labels map[string]string) ([]prov
 func (a *Account) Server(ctx context.Context, id string) (*provider.Server, error) {
 	client := provider.NewClient(a.Session, a.Region)
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
+}
+
+// Addresses are those of a server's NICs. date is the API's clock; zero if the answer has none.
+func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []netip.Addr, date time.Time, err error) {
+	nics, date, err := Ask(ctx, a, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
+		return a.Session.API.ListServerNICs(ctx, a.Session.ProjectID, a.Region, serverID).Execute()
+	})
+	if err != nil {
+		return nil, date, err
+	}
+	for i := range nics.GetItems() {
+		nic := &nics.GetItems()[i]
+		for _, text := range []string{nic.GetIpv4(), nic.GetIpv6()} {
+			if address, err := netip.ParseAddr(text); err == nil {
+				addresses = append(addresses, address.Unmap().WithZone(""))
+			}
+		}
+	}
+	return addresses, date, nil
+}
+
+// consoleLines is how many lines of a console log are looked at, the last ones, as the driver does.
+const consoleLines = 500
+
+// Console returns what a server's console log explains, as provider.Explain does. userData is withheld from it.
+func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
+	client := provider.NewClient(a.Session, a.Region)
+	log, err := Read(ctx, a, func(ctx context.Context) (string, error) { return client.ConsoleLog(ctx, serverID, consoleLines) })
+	if err != nil {
+		return "", nil, err
+	}
+	cause, excerpts = provider.Explain(log, userData)
+	return cause, excerpts, nil
 }
 
 // Failure is a failed call of the API as the manager would be told of it.

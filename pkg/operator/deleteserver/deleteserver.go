@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -197,28 +196,11 @@ func read(ctx context.Context, at *account.Account, id string) (*observation, er
 	if err != nil {
 		return nil, err
 	}
-	nics, date, err := account.Ask(ctx, at, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
-		return at.Session.API.ListServerNICs(ctx, at.Session.ProjectID, at.Region, id).Execute()
-	})
+	addresses, date, err := at.Addresses(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errAddresses, at.Failure(err))
 	}
-	seen := &observation{Server: server, date: date}
-	for i := range nics.GetItems() {
-		nic := &nics.GetItems()[i]
-		seen.addresses = append(seen.addresses, addressesIn(nic.GetIpv4(), nic.GetIpv6())...)
-	}
-	return seen, nil
-}
-
-// addressesIn parses the texts that are addresses.
-func addressesIn(texts ...string) (addresses []netip.Addr) {
-	for _, text := range texts {
-		if address, err := netip.ParseAddr(text); err == nil {
-			addresses = append(addresses, address.Unmap().WithZone(""))
-		}
-	}
-	return addresses
+	return &observation{server, addresses, date}, nil
 }
 
 // find reads a server where it is.

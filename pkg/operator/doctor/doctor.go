@@ -43,9 +43,9 @@ type Doctor struct {
 
 // Result is what Examine found.
 type Result struct {
-	Findings report.Findings
+	Findings report.Findings `json:"findings"`
 	// NotTried says what nobody knows after all.
-	NotTried []string
+	NotTried []string `json:"notTried"`
 }
 
 // accountChecks are made of each account, in the order in which a sidecar would fail.

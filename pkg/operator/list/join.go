@@ -5,6 +5,7 @@ package list
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -39,6 +40,9 @@ type serverView struct {
 	owner *machineView
 	// byID says that the owner's ProviderID names it.
 	byID bool
+
+	addresses []netip.Addr
+	console   *Console
 }
 
 func (s *observation) join() {
@@ -126,8 +130,11 @@ func (s *observation) inScope(namespace string) bool {
 }
 
 // isAsked says whether a Machine is shown: it is one of the query's cluster by its class or by
-// its server.
+// its server. None is for a query about a server.
 func (s *observation) isAsked(machine *machineView) bool {
+	if s.query.Server != "" {
+		return false
+	}
 	ofCluster := s.query.Cluster == nil || account.Carries(machine.clusterLabels(), s.query.Cluster) ||
 		slices.ContainsFunc(machine.servers, func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
 	return s.inScope(machine.Namespace) && ofCluster && (s.query.Machine == "" || s.query.Machine == machine.Name)
@@ -136,6 +143,9 @@ func (s *observation) isAsked(machine *machineView) bool {
 // isShown says whether a server is: it is a Machine's that is, or a managed one of a cluster that
 // is checked. Where the classes are not known, it is shown whatever its cluster.
 func (s *observation) isShown(server *serverView) bool {
+	if s.query.Server != "" {
+		return server.ID == s.query.Server || server.Name == s.query.Server
+	}
 	if slices.ContainsFunc(server.named, s.isAsked) {
 		return true
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // APIVersion is that of the kinds Machine and Server in JSON and YAML.
@@ -71,6 +73,16 @@ type Server struct {
 	MachineType      string `json:"machineType"`
 	Zone             string `json:"zone,omitempty"`
 	Notes            []Note `json:"notes,omitempty"`
+	// Addresses are those of its NICs. They are read for a query about one Machine or server, Console for one
+	// about a server.
+	Addresses []string `json:"addresses,omitempty"`
+	Console   *Console `json:"console,omitempty"`
+}
+
+// Console is what a server's console log explains: the words of kubernetes/runbooks.md, and the lines that show it.
+type Console struct {
+	Cause string   `json:"cause"`
+	Lines []string `json:"lines,omitempty"`
 }
 
 // DeepCopyObject makes a Machine an object for the printers, which copy none.
@@ -159,6 +171,8 @@ const (
 	// NoteNeverJoined is a Machine whose server runs, and has not joined the target cluster in
 	// time.
 	NoteNeverJoined NoteKind = "no Node"
+	// NoteStranger is a server that is none of the clusters' here.
+	NoteStranger NoteKind = "not managed here"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
 	// NoteUnknown is a server that may be an orphan, or a Machine of
@@ -189,6 +203,12 @@ func (n *Note) String() string {
 	default:
 		return string(n.Kind) + " " + n.About
 	}
+}
+
+// IsHealthy says whether there is nothing to say of a Machine but that its Node is ready.
+func (m *Machine) IsHealthy() bool {
+	server := provider.Server{Status: m.State}
+	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0
 }
 
 // IsOrphan says whether the server is an orphan.

@@ -335,6 +335,83 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// A server is described whoever it belongs to, with what no list has of it.
+func TestOneServer(t *testing.T) {
+	const console = "[FAILED] Failed to start secret user data\ndial tcp 10.0.0.1:443: connect: connection refused\n"
+	refused := &Console{Cause: "refused", Lines: []string{"dial tcp 10.0.0.1:443: connect: connection refused"}}
+	for name, row := range map[string]struct {
+		labels  map[string]string
+		change  func(*testrig.Rig)
+		notes   string
+		console *Console
+		unknown string
+	}{
+		"a Machine's": {own("worker-1"), func(r *testrig.Rig) {
+			r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning), corev1.ConditionTrue))
+		}, "", refused, ""},
+		"an orphan":            {own("worker-1"), nil, "orphan", refused, ""},
+		"of a class not here":  {testrig.Labels("worker-1", "gone", testrig.OwnCluster), nil, "orphan", &Console{Cause: "refused"}, ""},
+		"of another cluster":   {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here", &Console{Cause: "refused"}, ""},
+		"nobody's":             {nil, nil, "not managed here", &Console{Cause: "refused"}, ""},
+		"its NICs are refused": {own("worker-1"), fails("ListServerNICs"), "orphan", refused, "addresses of server"},
+		"its log is refused":   {own("worker-1"), fails("GetServerLog"), "orphan", nil, "console log of server"},
+		"a list lacks it": {own("worker-1"), func(r *testrig.Rig) {
+			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
+		}, "orphan", refused, "the list lacks server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testrig.New(t)
+			r.Server("first", own("first"))
+			id := r.Server("worker-1", row.labels)
+			if err := r.Cloud.SetConsoleLog(id, console, 0); err != nil {
+				t.Fatal(err)
+			}
+			if row.change != nil {
+				row.change(r)
+			}
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, Query{Server: id})
+			if len(found.Servers) != 1 || len(found.Machines)+len(found.NotChecked) > 0 {
+				t.Fatalf("got %+v, want one server", found)
+			}
+			server := found.Servers[0]
+			if server.Name != id || say(found)["server worker-1"] != row.notes || len(server.Addresses) == 0 && !strings.HasPrefix(row.unknown, "addresses") {
+				t.Errorf("got %+v", server)
+			}
+			if diff := cmp.Diff(row.console, server.Console); diff != "" {
+				t.Errorf("console (-want +got):\n%s", diff)
+			}
+			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") || !strings.Contains(text, row.unknown) {
+				t.Errorf("unknown %q", text)
+			}
+			if byName := Read(t.Context(), r.Access, Query{Server: "worker-1"}).Servers; row.unknown == "" && (len(byName) != 1 || byName[0].Name != id) {
+				t.Errorf("by its name: got %+v", byName)
+			}
+		})
+	}
+}
+
+func fails(operation string) func(*testrig.Rig) {
+	return func(r *testrig.Rig) {
+		r.Cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusForbidden})
+	}
+}
+
+func TestAServerThatIsNowhere(t *testing.T) {
+	for name, unknown := range map[string]bool{goneID: false, "nobody": false, "refused": true} {
+		r := testrig.New(t)
+		r.Server("first", own("first"))
+		if name == "refused" {
+			fails("ListServers")(r)
+		}
+		r.MakeClusters()
+		found := Read(t.Context(), r.Access, Query{Server: name})
+		if len(found.Servers) > 0 || len(found.Unknown) > 0 != unknown || found.ServersRead == unknown {
+			t.Errorf("%s: got %+v", name, found)
+		}
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	now := time.Now()
 	lease := func(renewed time.Duration) []coordinationv1.Lease {

@@ -73,6 +73,8 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it", Remedy: remedyDeleting}}
 	case v.whose == account.Orphan:
 		return []Note{{Kind: NoteOrphan, Reason: "no Machine of any namespace names it", Remedy: s.remedyOrphan()}}
+	case s.query.Server != "" && (v.whose == account.Unmanaged || v.whose == account.OtherCluster && s.classesRead):
+		return []Note{{Kind: NoteStranger, Reason: string(v.whose)}}
 	default: // shown because not all classes or Machines are known
 		return []Note{{Kind: NoteUnknown, Reason: "whether a Machine names it is unknown"}}
 	}

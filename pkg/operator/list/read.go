@@ -21,6 +21,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -48,7 +49,12 @@ type Query struct {
 	AllNamespaces bool
 	// Machine is the one of the namespace that is asked for; "" means all.
 	Machine string
+	// Server is the ID or name of the one that is asked for, whoever it belongs to; "" means all.
+	Server string
 }
+
+// isAboutOne says whether the rest is not asked for.
+func (q *Query) isAboutOne() bool { return q.Machine != "" || q.Server != "" }
 
 // observation is what was read, and after join what belongs together.
 type observation struct {
@@ -111,6 +117,7 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 	if s.readMissing(ctx) {
 		s.join()
 	}
+	s.readDetails(ctx)
 	return s.result()
 }
 
@@ -244,18 +251,68 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, mostByID))
 			continue
 		}
-		server, err := at.used.Server(ctx, id)
-		switch {
-		case provider.IsNotFound(err):
-			at.gone = append(at.gone, id)
-		case err != nil:
-			s.miss("server "+id, s.failure(ctx, err))
-		default:
-			at.servers, at.partial, found = append(at.servers, *server), true, true
-			s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which is there", id))
+		found = s.readByID(ctx, at, id) || found
+	}
+	if validation.IsUUID(s.query.Server) && !slices.ContainsFunc(s.serverViews, s.isShown) {
+		for _, at := range s.places {
+			found = at.used != nil && s.readByID(ctx, at, s.query.Server) || found
 		}
 	}
 	return found
+}
+
+// readByID reads a server that the list of a place lacks. It says whether it is there.
+func (s *observation) readByID(ctx context.Context, at *place, id string) bool {
+	server, err := at.used.Server(ctx, id)
+	switch {
+	case provider.IsNotFound(err):
+		at.gone = append(at.gone, id)
+	case err != nil:
+		s.miss("server "+id, s.failure(ctx, err))
+	default:
+		at.servers, at.partial = append(at.servers, *server), true
+		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which is there", id))
+	}
+	return err == nil
+}
+
+// readDetails reads what no list has of the servers of a query about one Machine or server.
+func (s *observation) readDetails(ctx context.Context) {
+	for _, server := range s.serverViews {
+		if !s.query.isAboutOne() || !s.isShown(server) {
+			continue
+		}
+		var err error
+		if server.addresses, _, err = server.at.used.Addresses(ctx, server.ID); err != nil {
+			s.miss("addresses of server "+server.ID, s.failure(ctx, err))
+		}
+		if s.query.Server != "" {
+			s.readConsole(ctx, server)
+		}
+	}
+}
+
+// readConsole reads what a console log explains. Where the user data of the server is not known, its lines are not
+// shown: they may repeat it.
+func (s *observation) readConsole(ctx context.Context, server *serverView) {
+	userData, isKnown := "", false
+	for _, class := range s.classes {
+		if class.Name != server.Labels[provider.StackitMachineClassLabel] || !account.Carries(server.Labels, class.Inputs.ClusterLabels) {
+			continue
+		}
+		if secret, err := s.SecretOf(ctx, class.MachineClass); err == nil {
+			userData, isKnown = provider.Inspect(class.MachineClass, secret).Spec.UserData, true
+		}
+	}
+	cause, lines, err := server.at.used.Console(ctx, server.ID, userData)
+	switch {
+	case err != nil:
+		s.miss("console log of server "+server.ID, s.failure(ctx, err))
+	case isKnown:
+		server.console = &Console{Cause: cause, Lines: lines}
+	default:
+		server.console = &Console{Cause: cause}
+	}
 }
 
 // miss notes what could not be read.

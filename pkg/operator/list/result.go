@@ -31,7 +31,7 @@ func (s *observation) result() *Result {
 		case s.isShown(view):
 			servers[view] = s.server(view)
 			found.Servers = append(found.Servers, servers[view])
-		case account.IsManaged(view.Server) && s.query.Cluster == nil && s.query.Machine == "":
+		case account.IsManaged(view.Server) && s.query.Cluster == nil && !s.query.isAboutOne():
 			found.NotChecked[account.ClusterText(account.ClusterLabels(view.Labels))]++
 		}
 	}
@@ -111,7 +111,10 @@ func (s *observation) server(view *serverView) *Server {
 		ObjectMeta: metav1.ObjectMeta{Name: view.ID, CreationTimestamp: metav1.NewTime(view.CreatedAt)},
 		ServerName: view.Name, ProjectID: view.at.project, Region: view.at.region,
 		Class: view.Labels[provider.StackitMachineClassLabel], Machine: view.Labels[provider.StackitMachineLabel],
-		State: view.Status, MachineType: view.MachineType, Zone: view.Zone, Notes: s.serverNotes(view),
+		State: view.Status, MachineType: view.MachineType, Zone: view.Zone, Notes: s.serverNotes(view), Console: view.console,
+	}
+	for _, address := range view.addresses {
+		made.Addresses = append(made.Addresses, address.String())
 	}
 	if owner := view.owner; owner != nil {
 		made.Machine, made.MachineNamespace, made.Class = owner.Name, owner.Namespace, owner.Spec.Class.Name

@@ -42,9 +42,9 @@ const (
 // Position is a place in a manifest; the zero value is none. Line and Column count from 1; they are 0
 // for a file that could not be read.
 type Position struct {
-	File   string
-	Line   int
-	Column int
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // String has the form of compilers: file:line:column.
@@ -57,17 +57,17 @@ func (p Position) String() string {
 
 // Finding is one thing that was looked at. It never holds a secret.
 type Finding struct {
-	Verdict Verdict
+	Verdict Verdict `json:"verdict"`
 	// Subject is what was looked at, such as "MachineClass default/worker" or "clock".
-	Subject string
+	Subject string `json:"subject"`
 	// Position is where it stands, if it came from a file.
-	Position Position
+	Position Position `json:"position,omitzero"`
 	// Field is the path of the field that the finding is about; "" if it is about none.
-	Field string
+	Field string `json:"field,omitempty"`
 	// Found is what was found, in one line.
-	Found string
+	Found string `json:"found"`
 	// Remedy is what is right, or how to mend it; "" if Found says it.
-	Remedy string
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // String has the form of compilers: file:line:column: subject: field: found; remedy.

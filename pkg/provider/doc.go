@@ -11,7 +11,8 @@
 //
 // core.go has one function for each driver method; instrument.go adds deadline, log line and metrics. A request
 // becomes a call (call.go, from the inputs of inputs.go). create.go, delete.go, status.go and nics.go have the
-// steps, openstack.go those of Machines from OpenStack.
+// steps, openstack.go those of Machines from OpenStack. README.md shows the methods as diagrams and has the rules,
+// decisions.md the reasons and what was rejected.
 //
 // Below the steps, one file answers one question:
 //

@@ -35,7 +35,7 @@
 // the document, and over faults.go. servers.go, server_create.go, nics.go, networks.go and
 // volumes.go are the stories of what calls change, catalogue.go that of all which is only
 // read. resources.go says which resource a request means; cloud.go is the store with its
-// lock.
+// lock. decisions.md gives the reasons, and what was rejected.
 //
 // Where to change
 //

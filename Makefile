@@ -54,7 +54,7 @@ MONITORING_PKG := ./test/monitoring
 CLOUD_PKG      := ./test/cloud
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -204,28 +204,37 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# The unit tests keep two cores busy; beside them, what waits for one control plane. Then the specs, which
-# take longest, and beside them all the rest, one after the other.
+# Each promise once, in minutes: the unit tests keep two cores busy, and beside them specs mostly wait.
 .PHONY: test
-test: localenv race-note ## All tests: -unit, -integration, -e2e, -cloud-mock, -localenv, -programs, -image, -monitoring.
-	@$(MAKE) -j3 test-short test-full test-integration test-localenv
-	@$(MAKE) -j2 test-e2e test-beside-e2e
-.PHONY: test-beside-e2e
-test-beside-e2e:
-	@$(MAKE) -j1 test-cloud-mock test-programs test-image test-monitoring
+test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 8 minutes.
+	@$(MAKE) -j2 test-unit test-beside-unit
+.PHONY: test-beside-unit
+test-beside-unit:
+	@$(MAKE) -j1 test-journeys test-programs test-monitoring
 
-# The race detector makes tests ten times as slow, so it runs them in short mode: what is
-# large there is small. LARGE_PKGS, which have such tests or time something, run in full
-# without it. So does what is in hack, which tests no concurrency.
-LARGE_PKGS := ./test/load ./test/simulation/... ./pkg/provider ./pkg/spi ./test/iaasmock/...
-.PHONY: test-unit test-short test-full
-test-unit: race-note ## Tests without a control plane: short with the race detector, and in full.
-	@$(MAKE) -j2 test-short test-full
-test-short:
+# What 'make test' leaves out: it waits, or takes the tests once more in a costlier way.
+.PHONY: test-all test-rest test-rest-computing test-rest-waiting
+test-all: test test-rest ## Every test but those of a real project.
+test-rest: localenv
+	@$(MAKE) -j3 test-rest-computing test-rest-waiting test-other-specs
+test-rest-computing:
+	@$(MAKE) -j1 test-race simulate
+test-rest-waiting:
+	@$(MAKE) -j1 test-integration test-localenv test-cloud-mock test-image
+
+# The race detector makes tests ten times as slow. Here it runs those of what is concurrent; test-race runs the
+# others in short mode: what is large there is small.
+RACE_PKGS  := ./pkg/spi ./pkg/internal/... ./test/iaasmock
+RACE_FILES := $(addprefix pkg/provider/,lists_internal_test.go memory_internal_test.go sharing_test.go)
+race_tests  = $$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(RACE_FILES) | tr '\n' '|')
+.PHONY: test-unit test-race
+test-unit: race-note ## Tests without a control plane: all once, those of what is concurrent with the race detector.
+	@$(unit_pkgs); $(GO) test -p 2 -timeout 20m $(TESTFLAGS) $$pkgs
+	@$(GO) -C hack/schema test $(TESTFLAGS) ./...
+	@$(if $(RACE),$(GO) test $(RACE) -short -p 2 -timeout 20m $(TESTFLAGS) $(RACE_PKGS))
+	@$(if $(RACE),$(GO) test $(RACE) -short -timeout 20m $(TESTFLAGS) -run "^($(race_tests)-)$$" ./pkg/provider)
+test-race: race-note ## All tests without a control plane, short, with the race detector and in random order.
 	@$(unit_pkgs); $(GO) test $(RACE) -short -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
-test-full:
-	@$(unit_pkgs); $(GO) test -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) $(LARGE_PKGS) $$(echo "$$pkgs" | grep /hack/)
-	@$(GO) -C hack/schema test -shuffle=on $(TESTFLAGS) ./...
 
 # The race detector would not see into the programs.
 .PHONY: test-programs
@@ -233,11 +242,17 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 	$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(PROGRAM_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy.
-PROCS ?= 8
-.PHONY: test-e2e
+PROCS  ?= 8
+SPECS  ?=
+JOURNEY := journey
+.PHONY: test-e2e test-journeys test-other-specs
 test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
-		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
+		$(if $(FOCUS),--focus='$(FOCUS)') $(if $(SPECS),--label-filter='$(SPECS)') $(GINKGOFLAGS) $(E2E_PKG)
+test-journeys:
+	@$(MAKE) test-e2e SPECS='$(JOURNEY)'
+test-other-specs:
+	@$(MAKE) test-e2e SPECS='!$(JOURNEY)'
 
 .PHONY: test-localenv
 test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment.
@@ -364,11 +379,11 @@ check-tests:
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
 .PHONY: ci
-ci: ## What must pass for every commit, in a fresh clone: .ci/run, 26 minutes.
+ci: ## What must pass for every commit, in a fresh clone: .ci/run, 25 minutes.
 	bash .ci/run
 
 .PHONY: verify
-verify: lint vet-darwin build-windows tidy generated test simulate fuzz bench-short ## Everything that must pass before a merge.
+verify: lint vet-darwin build-windows tidy generated test-all fuzz bench-short ## Everything that must pass before a merge.
 
 .PHONY: lint
 lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.

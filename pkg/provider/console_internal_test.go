@@ -119,6 +119,9 @@ func TestExcerptsShowHostsAndUnits(t *testing.T) {
 }
 
 func TestTheConsoleLogIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for long, and nothing in it is concurrent")
+	}
 	var log strings.Builder
 	for i := range 30 {
 		unit := strings.Repeat("u", i+1) + ".service - " + strings.Repeat("long ", 100)
@@ -141,6 +144,9 @@ func TestTheConsoleLogIsBounded(t *testing.T) {
 // TestAHostileConsoleLogTakesMilliseconds, with the longest user data: 0.2 s where it once took 20. On a busy machine,
 // with the race detector, it took half a minute.
 func TestAHostileConsoleLogTakesMilliseconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for long, and nothing in it is concurrent")
+	}
 	userData := strings.Repeat("u", 256<<10)
 	for name, line := range map[string]string{
 		"one long line":  "x",

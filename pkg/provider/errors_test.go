@@ -228,6 +228,9 @@ func checkClass(t *testing.T, text string) {
 
 // Whatever words an API, a proxy or a connection uses: each row of the table keeps its class.
 func TestWordsOfOthersAreSortedByTheReason(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for long, and nothing in it is concurrent")
+	}
 	for _, rule := range rules {
 		for _, word := range append(samples(), strings.ToUpper(strings.Join(samples(), " "))) {
 			text := rule.reason.plain(strings.ReplaceAll(word, " ", " \n ") + "; " + word)

@@ -25,6 +25,9 @@ func (r *rig) setHeavy(n int) {
 
 // Each method says what is too long and how long it is, asks the API for nothing, and writes no long line.
 func TestWhatIsTooLongIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for long, and nothing in it is concurrent")
+	}
 	long := strings.Repeat("r", 400_000)
 	const region = "providerSpec.region: Invalid value: has 400000 bytes, must have at most 63, here and in the Secret"
 	inSpec := func(field, value string) func(*rig) {
@@ -70,6 +73,9 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 // A class was made heavy after its Machines. In a container of 512 MiB, 60 deletions of a class of 1.3 MB killed the
 // sidecar, again and again, before it sent a DELETE: they allocated 7 GiB, and held 1.6 GiB.
 func TestDeletionsOfAHeavyClassNeedLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for long, and nothing in it is concurrent")
+	}
 	const deletions = 60
 	for name, row := range map[string]struct {
 		objects         int

@@ -27,7 +27,7 @@ import (
 const cliTimeout = 8 * time.Minute
 
 var _ = Describe("The stackit CLI", func() {
-	It("takes a server of the mock through its life, and reads the catalogue", func(ctx SpecContext) {
+	It("takes a server of the mock through its life, and reads the catalogue", journey, func(ctx SpecContext) {
 		cloud := iaasmock.New(iaasmock.WithBootDuration(time.Second), iaasmock.WithDeleteDuration(time.Second))
 		api := httptest.NewServer(cloud)
 		DeferCleanup(api.Close)

@@ -104,7 +104,7 @@ const inReach = `
 `
 
 var _ = Describe("The mock's console", short, func() {
-	It("shows servers come and go, in groups, and breaks and mends the API at a click", func(ctx SpecContext) {
+	It("shows servers come and go, in groups, and breaks and mends the API at a click", journey, func(ctx SpecContext) {
 		m := newConsoleMock(5 * time.Second)
 		page := m.open(ctx, 0)
 		id := m.add(ctx, "server-0", "small")

@@ -34,7 +34,7 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 	Eventually(ctx, c.machine(machine)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(phase))
 }
 
-var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
+var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func() {
 	var env *localenv.Env
 	var leads time.Time
 

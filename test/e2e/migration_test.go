@@ -105,7 +105,7 @@ func (p *migrationPage) stop(ctx SpecContext, c *cluster, deployment *appsv1.Dep
 }
 
 // A PATCH of this cloud replaces labels, which is harder than to merge them.
-var _ = Describe("The page kubernetes/migration.md", Ordered, long, func() {
+var _ = Describe("The page kubernetes/migration.md", Ordered, long, journey, func() {
 	var env *localenv.Env
 
 	BeforeAll(func(ctx SpecContext) {

@@ -20,7 +20,7 @@ import (
 // joinTimeout is after which the manager gives the first of these Machines up; their Nodes never come.
 const joinTimeout = 20 * time.Second
 
-var _ = Describe("A server that never joins", long, func() {
+var _ = Describe("A server that never joins", long, journey, func() {
 	It("has its cause in log and metrics, without a secret, and makes an alert fire", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithJoinDuration(time.Hour),
 			localenv.WithSidecarArgs("--stackit-settle=2s")))

@@ -81,6 +81,9 @@ const (
 	PartSidecar = stack.PartSidecar
 )
 
+// Check is stack.Check.
+func Check() error { return stack.Check() }
+
 // Root is stack.Root.
 func Root() (string, error) { return stack.Root() }
 

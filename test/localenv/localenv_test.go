@@ -44,6 +44,14 @@ func leftovers(t *testing.T) (check func()) {
 	}
 }
 
+func TestMain(m *testing.M) {
+	if err := localenv.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g := NewWithT(t)
 	check := leftovers(t)

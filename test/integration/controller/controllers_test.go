@@ -31,6 +31,9 @@ func TestControllers(t *testing.T) {
 		runSuite(t)
 		return
 	}
+	if err := localenv.Check(); err != nil {
+		t.Fatal(err)
+	}
 	g := NewWithT(t)
 	env, err := localenv.Start(t.Context(), localenv.WithoutManager(), localenv.WithoutSidecar(),
 		localenv.WithProgress(func(line string) { t.Log(line) }),

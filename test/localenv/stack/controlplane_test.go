@@ -106,8 +106,12 @@ func controlPlaneScript(t *testing.T, version, index string) (output, folder str
 	if err != nil {
 		t.Fatal(err)
 	}
+	downloader := filepath.Join(root, "bin", "setup-envtest")
+	if _, err := os.Stat(downloader); err != nil {
+		t.Fatalf("%v: run 'make test-localenv'", err)
+	}
 	cmd := exec.Command("./controlplane.sh", folder, version, index)
-	cmd.Env = append(os.Environ(), "GO="+compiler, "SETUP_ENVTEST="+filepath.Join(root, "bin", "setup-envtest"))
+	cmd.Env = append(os.Environ(), "GO="+compiler, "SETUP_ENVTEST="+downloader)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)

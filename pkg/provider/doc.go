@@ -41,8 +41,8 @@
 //   - a label, or which server is ours: checkOwned, missingLabel in ownership.go
 //   - a rule about Machines that came from OpenStack: takeOver, leftovers in openstack.go
 //   - what is the API's word: Message in pkg/spi/errors.go, exchange in sdk_client.go
-//   - a reason, its code and its text: reasonCodes, rules in errors.go. The text of a decision of the driver's own stands
-//     where it is made; cause and remedy of each reason: kubernetes/runbooks.md
+//   - a reason, its code and its text: reasonCodes, rules in errors.go, with a row in TestClassify. The text of a decision of the driver's
+//     own stands where it is made; cause and remedy of each reason: kubernetes/runbooks.md
 //   - why a server never joined, and what is looked for in console logs: consolePatterns in console.go
 //   - for how long the machines of a class get no server: exhaustedFor in create.go
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in

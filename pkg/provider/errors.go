@@ -475,14 +475,19 @@ func Classify(err error) (codes.Code, string) {
 	if errors.As(err, &decided) {
 		return decided.Reason.Code(), decided.Error()
 	}
-	seen := &failure{err: err}
-	errors.As(err, &seen.api)
-	rule := rules[slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })]
+	rule := &rules[ruleOf(err)]
 	text := rule.reason.plain(err.Error())
 	if rule.says != "" {
 		text = rule.says + ": " + text
 	}
 	return rule.reason.Code(), sanitize(rule.reason.with(text))
+}
+
+// ruleOf returns the index of the first rule that matches an error.
+func ruleOf(err error) int {
+	seen := &failure{err: err}
+	errors.As(err, &seen.api)
+	return slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })
 }
 
 // isServerNotFound reports whether the API itself, and not a gateway, answered that

@@ -27,7 +27,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// TestClassify walks the table of rules.
+// TestClassify walks the table of rules: each decides about a row here.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
 		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, "", nil), isOfIaaS: true}
@@ -46,12 +46,16 @@ func TestClassify(t *testing.T) {
 		err := &spi.NotSentError{StatusCode: status, Err: errors.New("not sent")}
 		return &APIError{Call: callCreateServer, StatusCode: status, Err: err}
 	}
+	decided := make([]bool, len(rules))
 	for _, row := range []struct {
 		reason Reason
 		err    error
 		code   codes.Code
 		says   string
 	}{
+		{ReasonRequestRefused, api(callCreateServer, 403, "exceeds the limit of 10 volumes per server"), codes.InvalidArgument, "can have no more"},
+		{ReasonServerFailed, &APIError{Call: callRunServer, Message: "Build of instance aborted", Err: errors.New("server s ended in state ERROR")},
+			codes.Internal, "ended in state ERROR"},
 		{ReasonQuotaExceeded, api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonQuotaExceeded, api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
 		{ReasonQuotaExceeded, api(callCreateServer, 400, "this exceeds the quota"), codes.ResourceExhausted, "Quota exceeded"},
@@ -133,6 +137,7 @@ func TestClassify(t *testing.T) {
 		{ReasonAPIFailed, api(callGetServer, 307, ""), codes.Unavailable, "307"},
 		{ReasonDriverBug, errors.New("a bug"), codes.Internal, "a bug"},
 	} {
+		decided[ruleOf(row.err)] = true
 		t.Run(fmt.Sprintf("%s/%v", row.reason, row.err), func(t *testing.T) {
 			code, text := Classify(row.err)
 			if code != row.code || ReasonIn(text) != row.reason || !strings.Contains(text, row.says) {
@@ -141,6 +146,11 @@ func TestClassify(t *testing.T) {
 			checkText(t, code, text)
 			checkClass(t, text)
 		})
+	}
+	for i, isDecisive := range decided {
+		if !isDecisive {
+			t.Errorf("rule %d (%s, %q) decides about no row of this test", i+1, rules[i].reason, rules[i].says)
+		}
 	}
 }
 

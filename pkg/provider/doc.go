@@ -48,8 +48,8 @@
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
 //     apis/validation/patterns.go; its place in the request: serverPayload in helpers.go; samples/machine-class.yaml.
 //     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the schemas.
-//     Its rule: ValidateProviderSpec in apis/validation/validation.go, with rows in TestValidateProviderSpec in
-//     apis/validation/validation_test.go, without which no test misses the rule. Whether the cloud has what the field
+//     Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it refuses what
+//     the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the cloud has what the field
 //     names: pkg/operator/validate/online.go
 //   - a metric of the driver: meters, newMeters, parts, Collect in metrics.go, fed by the decorator of API calls or by the
 //     method that knows; one of a session: pkg/spi/metrics.go. `make generated` writes the table of

@@ -4,6 +4,10 @@
 package validation_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +129,116 @@ func TestValidateProviderSpec(t *testing.T) {
 			}
 		})
 	}
+}
+
+// excess is a value that is beyond one limit of a field, and the path of the error about it.
+type excess struct {
+	value any
+	at    string
+}
+
+// What the schema refuses by SpecLimits, validation refuses too: a value beyond each limit of each field.
+func TestEveryLimitIsChecked(t *testing.T) {
+	all := validation.SpecLimits()
+	for path, limits := range all {
+		name, isItem := strings.CutSuffix(path, "[]")
+		values := beyond(name, &limits, func(text string) excess {
+			switch {
+			case !isItem:
+				return excess{text, name}
+			case all[name].KeyPattern != "":
+				return excess{map[string]any{"key": text}, name + "[key]"}
+			default:
+				return excess{[]any{text}, name + "[0]"}
+			}
+		})
+		set := 0
+		for i := range reflect.TypeFor[validation.Limits]().NumField() {
+			if !reflect.ValueOf(limits).Field(i).IsZero() {
+				set++
+			}
+		}
+		if limits.Unset {
+			set-- // it limits nothing
+		}
+		if len(values) != set {
+			t.Errorf("%s: the test goes beyond %d of its %d limits", path, len(values), set)
+		}
+		for _, row := range values {
+			if errs := validation.ValidateProviderSpec(with(t, name, row.value), nil); !strings.Contains(" "+paths(errs)+" ", " "+row.at+" ") {
+				t.Errorf("the schema refuses %.80q, validation has no error about %s: %v", fmt.Sprint(row.value), row.at, errs)
+			}
+		}
+	}
+}
+
+// beyond returns a value beyond each limit; in puts a text where the limits are.
+func beyond(name string, limits *validation.Limits, in func(text string) excess) (values []excess) {
+	const wrong = "!\n" // matches no pattern
+	if limits.Pattern != "" {
+		values = append(values, in(wrong))
+	}
+	for _, end := range []string{"a", "@b.c"} {
+		text := strings.Repeat("a", limits.MaxLength) + end
+		if limits.MaxLength > 0 && regexp.MustCompile(limits.Pattern).MatchString(text) {
+			values = append(values, in(text))
+			break
+		}
+	}
+	if len(limits.Values) > 0 {
+		values = append(values, in(wrong))
+	}
+	if limits.Minimum != 0 {
+		values = append(values, excess{limits.Minimum - 1, name})
+	}
+	if limits.Maximum != 0 {
+		values = append(values, excess{limits.Maximum + 1, name})
+	}
+	if limits.Unique {
+		values = append(values, excess{[]string{id1, id1}, name + "[1]"})
+	}
+	list, object := []string{}, map[string]string{}
+	for i := range limits.MaxItems + 1 {
+		list = append(list, strconv.Itoa(i))
+		object[list[i]] = ""
+	}
+	switch {
+	case limits.KeyPattern != "":
+		values = append(values, excess{object, name}, excess{map[string]string{wrong: ""}, name + "[" + wrong + "]"})
+	case limits.MaxItems > 0:
+		values = append(values, excess{list, name})
+	}
+	if limits.KeyMaxLength > 0 {
+		long := strings.Repeat("a", limits.KeyMaxLength+1)
+		values = append(values, excess{map[string]string{long: ""}, name + "[" + long + "]"})
+	}
+	return values
+}
+
+// with returns a spec that has a value in a field.
+func with(t *testing.T, name string, value any) *apis.ProviderSpec {
+	t.Helper()
+	spec := map[string]any{"region": "eu01", "machineType": "g2i.4"}
+	if strings.HasPrefix(name, "bootVolume.") {
+		spec["bootVolume"] = map[string]any{"size": 20, "source": map[string]any{"type": "image", "id": id1}}
+	}
+	object, keys := spec, strings.Split(name, ".")
+	for _, key := range keys[:len(keys)-1] {
+		if object[key] == nil {
+			object[key] = map[string]any{}
+		}
+		object = object[key].(map[string]any)
+	}
+	object[keys[len(keys)-1]] = value
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, _, errs := apis.DecodeProviderSpec(raw)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return decoded
 }
 
 // A MachineClass may have a megabyte, and it is checked in every call: 640 kB of

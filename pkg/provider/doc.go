@@ -51,7 +51,7 @@
 //     Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it refuses what
 //     the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the cloud has what the field
 //     names: pkg/operator/validate/online.go
-//   - a metric of the driver: meters, newMeters, parts, Collect in metrics.go, fed by the decorator of API calls or by the
+//   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the decorator of API calls or by the
 //     method that knows; one of a session: pkg/spi/metrics.go. `make generated` writes the table of
 //     kubernetes/monitoring/README.md, which also says how to add an alert
 //   - what may be shown of the API's messages: redacted in redact.go

@@ -22,6 +22,9 @@ const classLifetime = time.Hour
 // says what each means.
 type meters struct {
 	clock clock.PassiveClock
+	// parts are the counters and histograms, gauges the metrics that Collect makes: newMeters adds to both.
+	parts  []prometheus.Collector
+	gauges []*prometheus.Desc
 
 	duplicates *prometheus.CounterVec
 	orphans    prometheus.Counter
@@ -81,60 +84,69 @@ type unknownServers struct {
 type scopeKey struct{ projectID, region, cluster string }
 
 func newMeters(clock clock.PassiveClock) *meters {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(
-			prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
-	}
 	m := &meters{
 		clock: clock, classes: map[string]*classMeter{}, unknowns: map[scopeKey]unknownServers{},
 		posted: map[string]time.Time{}, deleted: map[string]time.Time{},
-		duplicates: counter("stackit_duplicate_servers_total",
-			"Second servers of a Machine that were found, by what became of the request to delete them: "+
-				"accepted, failed.", "deletion"),
-		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_servers_deleted_total",
-			Help: "Servers without a Machine whose deletion was requested because the manager found them."}),
-		orphanRefusals: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_refusals_total",
-			Help: "Requests of the manager to delete a server without a Machine that were refused: by its " +
-				"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed " +
-				"until somebody fixes its label or deletes it."}),
-		neverJoined: counter("stackit_never_joined_total",
-			"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
-				"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
-				"cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the "+
-				"log), not-running (the server), not-read (the log).", "cause"),
-		volumesLeft: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_openstack_volumes_left_total",
-			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the " +
-				"API does not say whether they are bootable. Each is billed until somebody deletes it."}),
-		creation: histogram("stackit_machine_creation_duration_seconds",
-			"Time from the accepted request for a server until it runs and has its addresses and "+
-				"allowedAddresses; of servers that this process asked for.",
-			15, 30, 45, 60, 90, 120, 180, 300, 600, 1200),
-		deletion: histogram("stackit_machine_deletion_duration_seconds",
-			"Time from the first accepted request to delete a server until it is proved gone; without orphans, "+
-				"which nobody waits for.",
-			5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600),
-		servers: prometheus.NewDesc("stackit_servers",
-			"Servers of the last list by class, machine type and state; it costs no call. "+
-				"More than 32 combinations per class are reported as other.",
-			[]string{"machine_class", "machine_type", "state"}, nil),
-		unknown: prometheus.NewDesc("stackit_servers_of_unknown_classes",
-			"Servers of the cluster with the driver's labels whose MachineClass no call of the manager has named for "+
-				"an hour, in the last list of the whole cluster; 0 if there was none for an hour. No call is made "+
-				"for it. The manager does not collect such servers.", nil, nil),
-		maintained: prometheus.NewDesc("stackit_servers_with_maintenance",
-			"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
-				"status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.",
-			[]string{"machine_class", "status"}, nil),
-		maintenance: prometheus.NewDesc("stackit_next_maintenance_timestamp_seconds",
-			"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without "+
-				"one.", []string{"machine_class"}, nil),
-		keyExpiry: prometheus.NewDesc("stackit_key_expiry_timestamp_seconds",
-			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a "+
-				"key that does not, and for workload identities.", []string{"machine_class"}, nil),
 	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		made := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		m.parts = append(m.parts, made)
+		return made
+	}
+	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
+		made := prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
+		m.parts = append(m.parts, made)
+		return made
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.Desc {
+		made := prometheus.NewDesc(name, help, labels, nil)
+		m.gauges = append(m.gauges, made)
+		return made
+	}
+	m.duplicates = counter("stackit_duplicate_servers_total",
+		"Second servers of a Machine that were found, by what became of the request to delete them: "+
+			"accepted, failed.", "deletion")
+	m.orphans = counter("stackit_orphan_servers_deleted_total",
+		"Servers without a Machine whose deletion was requested because the manager found them.").WithLabelValues()
+	m.orphanRefusals = counter("stackit_orphan_refusals_total",
+		"Requests of the manager to delete a server without a Machine that were refused: by its "+
+			"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed "+
+			"until somebody fixes its label or deletes it.").WithLabelValues()
+	m.neverJoined = counter("stackit_never_joined_total",
+		"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
+			"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
+			"cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the "+
+			"log), not-running (the server), not-read (the log).", "cause")
+	m.volumesLeft = counter("stackit_openstack_volumes_left_total",
+		"Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the "+
+			"API does not say whether they are bootable. Each is billed until somebody deletes it.").WithLabelValues()
+	m.creation = histogram("stackit_machine_creation_duration_seconds",
+		"Time from the accepted request for a server until it runs and has its addresses and "+
+			"allowedAddresses; of servers that this process asked for.",
+		15, 30, 45, 60, 90, 120, 180, 300, 600, 1200)
+	m.deletion = histogram("stackit_machine_deletion_duration_seconds",
+		"Time from the first accepted request to delete a server until it is proved gone; without orphans, "+
+			"which nobody waits for.",
+		5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
+	m.servers = gauge("stackit_servers",
+		"Servers of the last list by class, machine type and state; it costs no call. "+
+			"More than 32 combinations per class are reported as other.",
+		"machine_class", "machine_type", "state")
+	m.unknown = gauge("stackit_servers_of_unknown_classes",
+		"Servers of the cluster with the driver's labels whose MachineClass no call of the manager has named for "+
+			"an hour, in the last list of the whole cluster; 0 if there was none for an hour. No call is made "+
+			"for it. The manager does not collect such servers.")
+	m.maintained = gauge("stackit_servers_with_maintenance",
+		"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
+			"status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.",
+		"machine_class", "status")
+	m.maintenance = gauge("stackit_next_maintenance_timestamp_seconds",
+		"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without "+
+			"one.", "machine_class")
+	m.keyExpiry = gauge("stackit_key_expiry_timestamp_seconds",
+		"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a "+
+			"key that does not, and for workload identities.", "machine_class")
 	m.beginWithZero()
 	return m
 }
@@ -162,14 +174,12 @@ const (
 
 // Describe implements prometheus.Collector.
 func (m *meters) Describe(descs chan<- *prometheus.Desc) {
-	for _, part := range m.parts() {
+	for _, part := range m.parts {
 		part.Describe(descs)
 	}
-	descs <- m.servers
-	descs <- m.unknown
-	descs <- m.maintained
-	descs <- m.maintenance
-	descs <- m.keyExpiry
+	for _, desc := range m.gauges {
+		descs <- desc
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -185,7 +195,7 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 	}
 	metrics <- prometheus.MustNewConstMetric(m.unknown, prometheus.GaugeValue, float64(unknown))
 	m.mu.Unlock()
-	for _, part := range m.parts() {
+	for _, part := range m.parts {
 		part.Collect(metrics)
 	}
 }
@@ -210,12 +220,6 @@ func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, me
 	}
 	if !meter.keyExpiry.IsZero() {
 		gauge(m.keyExpiry, float64(meter.keyExpiry.Unix()))
-	}
-}
-
-func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{
-		m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.creation, m.deletion,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -255,6 +256,43 @@ func TestEveryMetricInUseIsDocumented(t *testing.T) {
 	for _, panel := range panels(t) {
 		for _, target := range panel.Targets {
 			expect(panel.Title, target.Expr)
+		}
+	}
+}
+
+// A metric that no alert, panel or page reads is one that nobody reads.
+func TestEveryMetricOfTheDriverIsInUse(t *testing.T) {
+	documented, err := monitoring.Documented()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := localenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "kubernetes", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := ""
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used += string(text)
+	}
+	for _, alert := range alerts(t) {
+		used += alert.Expr + "\n"
+	}
+	for _, panel := range panels(t) {
+		for _, target := range panel.Targets {
+			used += target.Expr + "\n"
+		}
+	}
+	for name := range documented {
+		if strings.HasPrefix(name, "stackit_") && !regexp.MustCompile(`\b`+name+`(_bucket|_sum|_count)?\b`).MatchString(used) {
+			t.Errorf("%s is in no alert, no panel and no page of kubernetes/", name)
 		}
 	}
 }

@@ -19,7 +19,7 @@
 //     catalogue.check (online.go), by named or ask, with a read that has its permission
 //   - a check of doctor: a method in cloud.go (it asks the API), cluster.go or target.go, and a row of
 //     accountChecks or clusterChecks (doctor.go); a read that the driver makes: a row of driverReads
-//     (cloud.go). Rows of TestAccounts or TestCluster show what it says
+//     (cloud.go). Rows of TestAccounts or TestCluster show what it says: red for a finding that none shows
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in kubernetes/runbooks.md, of which list shows the text
 //   - a column: a field of list's Server or Machine, filled in result.go, and a cell in

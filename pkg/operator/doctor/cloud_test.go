@@ -6,6 +6,7 @@ package doctor
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +40,8 @@ type sick struct {
 	key    map[string]any
 	secret map[string]string
 	config spi.Config
+	// configError says that the config is of no use.
+	configError error
 	// date is added to the Date of each answer.
 	date time.Duration
 	// report is the Doctor's.
@@ -99,7 +102,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.MakeClusters()
 	rig.Access.Sessions = &spi.PluginSPIImpl{Config: s.config}
 	rig.Access.SecretName, rig.Access.ReadTimeout = "sick", 30*time.Second
-	d := &Doctor{Report: s.report, Access: rig.Access}
+	d := &Doctor{Report: noting(s.report), Access: rig.Access, ConfigError: s.configError}
 	d.examineAccounts(t.Context())
 	return &d.result
 }
@@ -235,6 +238,8 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG reads: servers: not allowed (status 403)", "or correct projectId in the Secret"}},
 		"a region that nobody knows": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" },
 			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
+		"a variable that is wrong": {func(_ *testing.T, s *sick) { s.configError = errors.New("STACKIT_IAAS_ENDPOINT is no URL") },
+			1, []string{"WRONG environment: the API is not asked: STACKIT_IAAS_ENDPOINT is no URL; correct the variable"}},
 		"an endpoint that nobody may ask": {func(_ *testing.T, s *sick) { s.config.NoAuth = true },
 			2, []string{"HINT service-account key: not used: STACKIT_NO_AUTH is set", "UNKNOWN reads: servers: "}},
 	} {

@@ -85,7 +85,7 @@ users: [{name: u, user: {%s}}]}`, server, ca, login)}
 func examineRig(t *testing.T, rig *testrig.Rig) *Result {
 	t.Helper()
 	rig.MakeClusters()
-	return (&Doctor{Access: rig.Access}).Examine(t.Context())
+	return (&Doctor{Access: rig.Access, Report: noting(nil)}).Examine(t.Context())
 }
 
 // remove takes an object away.

@@ -216,7 +216,7 @@ func TestPresets(t *testing.T) {
 		if sent := m.cloud.Faults()[0].Fault; preset.Description == "" || !cmp.Equal(sent, preset.Fault) {
 			t.Errorf("%+v is shown as %v, read as %+v", preset, shown[i], sent)
 		}
-		m.inject(preset.Name, object{"count": 1, "probability": 0.5, "server": "a", "after": "1h"})
+		m.inject(preset.Name, object{"count": 1, "probability": 0.5, "after": "1h"})
 		m.cloud.ClearFaults()
 	}
 	if line := "\nPresets: " + strings.Join(named, ", ") + ".\n"; len(named) != len(shown) || !strings.Contains(string(readme), line) {

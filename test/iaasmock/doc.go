@@ -40,9 +40,10 @@
 // Where to change
 //
 //   - a field of a Fault: fault/fault.go, and the operations it works with in fault/validate.go
-//     (bound). It takes effect where the call is answered, as r.fault: in http.go if it changes the
+//     (worksWith), if not all. It takes effect where the call is answered, as r.fault: in http.go if it changes the
 //     answer of any operation, else in the operation's handler; faults.go only injects. A row in
-//     fault_fields_test.go (red without), and README.md's list of fields
+//     fault_fields_test.go (red without, and for an operation with which the field does nothing), and README.md's
+//     list of fields
 //   - a preset: fault/presets.go, and README.md's list (red without)
 //   - an operation: handlers in operations.go, fault.Operations, and README.md's table
 //

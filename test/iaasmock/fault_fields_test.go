@@ -4,18 +4,24 @@
 package iaasmock_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
 var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]+"`)
@@ -40,8 +46,8 @@ type faultRow struct {
 	see func(m *mock, old string) string
 }
 
-// Each field of a Fault changes an answer, a time or what is made: none does nothing.
-func TestEveryFieldOfAFault(t *testing.T) {
+// faultRows has a row for each field of a Fault, by its name.
+func faultRows() map[string]faultRow {
 	type fault = iaasmock.Fault
 	list := func(m *mock, _ string) string { return m.said("GET", "/servers", nil) }
 	twice := func(m *mock, old string) string { return list(m, old) + list(m, old) + list(m, old) }
@@ -84,11 +90,11 @@ func TestEveryFieldOfAFault(t *testing.T) {
 	ends := fault{Operation: "CreateServer", FinalStatus: "ERROR"}
 	slow := fault{Delay: time.Second, DelayMax: time.Hour}
 	rated := and(broken, func(f *fault) { f.Rate = 1 })
-	rows := map[string]faultRow{
+	return map[string]faultRow{
 		"Name":        {and(broken, func(f *fault) { f.Name = "a" }), broken, func(m *mock, _ string) string { return m.cloud.Faults()[0].Name }},
 		"Operation":   {broken, fault{Status: 503}, read},
 		"Match":       {and(broken, func(f *fault) { f.Match = func(*http.Request) bool { return false } }), broken, list},
-		"Server":      {fault{Status: 503, Server: "other"}, fault{Status: 503}, read},
+		"Server":      {fault{Status: 503, Server: "old"}, fault{Status: 503, Server: "other"}, read},
 		"Probability": {and(broken, func(f *fault) { f.Probability = 0.01 }), broken, list},
 		"Rate":        {rated, broken, list},
 		"Burst":       {and(rated, func(f *fault) { f.Burst = 2 }), rated, twice},
@@ -138,8 +144,13 @@ func TestEveryFieldOfAFault(t *testing.T) {
 		"TokenWithoutExpiry": {fault{Operation: "Token", TokenWithoutExpiry: true}, fault{}, token},
 		"TokenSkew":          {fault{Operation: "Token", TokenSkew: -time.Minute}, fault{}, token},
 	}
-	for i := range reflect.TypeFor[fault]().NumField() {
-		name := reflect.TypeFor[fault]().Field(i).Name
+}
+
+// Each field of a Fault changes an answer, a time or what is made: none does nothing.
+func TestEveryFieldOfAFault(t *testing.T) {
+	rows := faultRows()
+	for i := range reflect.TypeFor[iaasmock.Fault]().NumField() {
+		name := reflect.TypeFor[iaasmock.Fault]().Field(i).Name
 		row, ok := rows[name]
 		if !ok {
 			t.Errorf("no row for %s", name)
@@ -152,7 +163,7 @@ func TestEveryFieldOfAFault(t *testing.T) {
 					t.Fatalf("%s: %v, %v", encoded, err, row.with.UnmarshalJSON(encoded))
 				}
 			}
-			see := func(f fault) string {
+			see := func(f iaasmock.Fault) string {
 				m := instantMock(t, iaasmock.WithSeed(1))
 				old := m.create(object{"name": "old", "labels": object{"a": "b"}})
 				m.clock.Step(boot)
@@ -167,3 +178,128 @@ func TestEveryFieldOfAFault(t *testing.T) {
 		})
 	}
 }
+
+// A field is refused with each operation with which it does nothing: fault/validate.go.
+func TestAFaultThatDoesNothingIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector needs a minute for it")
+	}
+	without := map[string]string{} // many fields have the same
+	for name, row := range faultRows() {
+		if name == "Name" || name == "Operation" || name == "NeverAnswers" { // the last takes the client's time, whatever the operation
+			continue
+		}
+		own := row.with.Operation // TestEveryFieldOfAFault shows what it does
+		for _, operation := range append([]string{fault.OperationToken, fault.OperationUnknown}, fault.Operations...) {
+			if operation == own || name == "Executed" && !changes.MatchString(operation) { // a read that is executed does not show
+				continue
+			}
+			row.with.Operation, row.without.Operation = operation, operation
+			if row.with.Validate() != nil {
+				continue
+			}
+			key := fmt.Sprintf("%+v", row.without)
+			if without[key] == "" {
+				without[key] = everythingSeen(t, row.without)
+			}
+			if everythingSeen(t, row.with) == without[key] {
+				t.Errorf("%s does nothing with %s, and is not refused", name, operation)
+			}
+		}
+	}
+}
+
+// changes are the operations that change something.
+var changes = regexp.MustCompile("^(Create|Update|Delete)")
+
+// everythingSeen is what clients see of a few calls of a fault's operation and, when it is over, of the cloud.
+func everythingSeen(t *testing.T, f iaasmock.Fault) (text string) {
+	t.Helper()
+	clock, catalogue := clocktesting.NewFakeClock(time.Unix(1<<31, 0)), iaasmock.DefaultCatalogue()
+	for _, only := range catalogue.Resources { // no list has less than two items
+		if only.Kind == iaasmock.KindKeypair || only.Kind == iaasmock.KindAffinityGroup {
+			only.ID = "second"
+			catalogue.Resources = append(catalogue.Resources, only)
+		}
+	}
+	cloud := iaasmock.New(iaasmock.WithClock(instantClock{clock}), iaasmock.WithSeed(1), iaasmock.WithoutAuthentication(),
+		iaasmock.WithCatalogue(catalogue))
+	ask := func(method, path string, body object) (id string) {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader(encoded))
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		func() {
+			defer func() { text += fmt.Sprint(recover()) }() // http.ErrAbortHandler is the end of a connection
+			cloud.ServeHTTP(answer, request)
+		}()
+		took := cloud.Calls()[len(cloud.Calls())-1].Duration
+		text += fmt.Sprintln(answer.Code, answer.Header()["Content-Type"], answer.Header()["Retry-After"], answer.Body, took)
+		made := struct{ ID string }{}
+		_ = json.Unmarshal(answer.Body.Bytes(), &made)
+		return made.ID
+	}
+	network := inRegion + "/networks/" + iaasmock.DefaultNetworkID
+	second := ask("POST", network+"/nics", object{"name": "second"})
+	ids := map[string]string{
+		"projectId": iaasmock.DefaultProjectID, "region": iaasmock.DefaultRegion, "networkId": iaasmock.DefaultNetworkID,
+		"serverId": ask("POST", inRegion+"/servers", serverBody(object{"name": "old", "labels": object{"a": "b"},
+			"networking": object{"nicIds": []any{iaasmock.DefaultNICID, second}}, "volumes": []any{iaasmock.DefaultVolumeID}})),
+		"nicId": iaasmock.DefaultNICID, "volumeId": iaasmock.DefaultBootVolumeID, "imageId": iaasmock.DefaultImageID,
+		"securityGroupId": iaasmock.DefaultSecurityGroupID, "affinityGroupId": iaasmock.DefaultAffinityGroupID,
+		"snapshotId": iaasmock.DefaultSnapshotID, "keypairName": iaasmock.DefaultKeypairName, "machineType": iaasmock.DefaultMachineType,
+		"volumePerformanceClass": "storage_premium_perf1",
+	}
+	ask("POST", inRegion+"/servers", serverBody(object{"name": "another"}))
+	if f.Operation == "DeleteNetwork" {
+		ids["networkId"] = ask("POST", inRegion+"/networks", object{"name": "a", "ipv4": object{"prefixLength": 25}})
+	}
+	clock.Step(boot)
+	cloud.Inject(f)
+	text = ""
+	method, path := addressOf(f.Operation, ids)
+	body := map[string]object{
+		"CreateServer": serverBody(object{"name": "old"}), "CreateVolume": {"availabilityZone": "eu01-1", "size": 1},
+		"CreateNetwork": {"name": "b", "ipv4": object{"prefixLength": 25}},
+	}[f.Operation]
+	if body == nil {
+		body = object{"name": "b"}
+	}
+	ask(method, path, body)
+	ask(method, path+"?label_selector=none", body)
+	ask(method, path, body)
+	clock.Step(time.Hour)
+	ask(method, path, body)
+	cloud.ClearFaults()
+	clock.Step(time.Hour)
+	for _, collection := range []string{"/servers?details=true", "/nics", "/volumes", "/networks"} {
+		ask("GET", inRegion+collection, nil)
+	}
+	return text
+}
+
+// addressOf returns where an operation is asked for.
+func addressOf(operation string, ids map[string]string) (method, path string) {
+	address := addresses()[operation]
+	for name, id := range ids {
+		address[1] = strings.ReplaceAll(address[1], "{"+name+"}", id)
+	}
+	return address[0], address[1]
+}
+
+// addresses are the methods and paths of operations.
+var addresses = sync.OnceValue(func() map[string][2]string {
+	found := map[string][2]string{
+		fault.OperationToken: {"POST", tokenPath}, fault.OperationUnknown: {"GET", inRegion + "/backups"},
+		"GetProject": {"GET", "/resource-manager/v2/projects/{projectId}"},
+	}
+	for path, item := range openapi.Load().Paths.Map() {
+		for method, described := range item.Operations() {
+			found[described.OperationID] = [2]string{method, path}
+		}
+	}
+	return found
+})

@@ -37,8 +37,8 @@ type Fault struct {
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
 	// Server, a server's name or ID, selects calls about it: the one that the call creates,
-	// the one in the path, or that of the NIC in the path. It never selects a call about no
-	// server, such as a list.
+	// the one in the path, or that of the NIC in the path. An Operation that is about no
+	// server, such as a list, is refused with it.
 	Server string
 	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
@@ -184,13 +184,17 @@ const (
 
 const operationCreate = "CreateServer"
 
-// endingOperations are the operations with a state in which the server ends.
-var endingOperations = []string{operationCreate, "DeleteServer"}
+// operationsOfServers are those that are about a server, which they create or name by its ID or that of its NIC.
+var operationsOfServers = []string{
+	operationCreate, "GetServer", "UpdateServer", "DeleteServer", "GetServerLog", "ListServerNICs", "ListAttachedVolumes",
+	"GetProjectNIC", "GetNic", "UpdateNic", "DeleteNic",
+}
 
-// listOperations are the operations that answer with a list.
-func listOperations() (lists []string) {
+// listOperations are the operations that answer with a list, without some.
+func listOperations(without ...string) (lists []string) {
+	without = append(without, "ListQuotas") // that is one object
 	for _, operation := range Operations {
-		if strings.HasPrefix(operation, "List") && operation != "ListQuotas" { // that is one object
+		if strings.HasPrefix(operation, "List") && !slices.Contains(without, operation) {
 			lists = append(lists, operation)
 		}
 	}

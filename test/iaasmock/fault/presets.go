@@ -21,7 +21,7 @@ type Preset struct {
 }
 
 // Presets returns ready-made faults. Each stays until it is removed or its Duration is
-// over; narrow it with Count, Probability, Duration or Server.
+// over; narrow it with Count, Probability or Duration, and one about servers with Server.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {

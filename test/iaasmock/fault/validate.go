@@ -6,6 +6,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -76,41 +77,33 @@ func (f *Fault) validateOperation() error {
 	if f.Operation != "" && !slices.Contains(known, f.Operation) {
 		return fmt.Errorf("operation: unknown %q; known: %s", f.Operation, strings.Join(known, ", "))
 	}
-	for _, field := range f.bound() {
-		if field.set && !slices.Contains(field.only, f.Operation) {
-			needed := slices.DeleteFunc(slices.Clone(field.only), func(operation string) bool { return operation == "" })
-			return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(needed, " or "))
+	for _, name := range slices.Sorted(maps.Keys(worksWith)) {
+		if only := worksWith[name]; !f.field(name).IsZero() && !slices.Contains(only, f.Operation) {
+			needed := slices.DeleteFunc(slices.Clone(only), func(operation string) bool { return operation == "" })
+			return fmt.Errorf("operation: %s needs %s", name, strings.Join(needed, " or "))
 		}
 	}
 	return nil
 }
 
-// boundField is a field that works with some operations only.
-type boundField struct {
-	name string
-	set  bool
-	only []string
-}
-
-func (f *Fault) bound() []boundField {
-	creates, tokens, reads := []string{operationCreate}, []string{OperationToken}, []string{"ListServers", "GetServer"}
-	lists := listOperations()
-	return []boundField{
-		{"finalStatus", f.FinalStatus != "", endingOperations},
-		{"errorMessage", f.ErrorMessage != "", endingOperations},
-		{"neverBoots", f.NeverBoots, creates},
-		{"neverGone", f.NeverGone, []string{"DeleteServer"}},
-		{"duplicate", f.Duplicate, creates},
-		{"dropLabels", f.DropLabels, creates},
-		{"otherServer", f.OtherServer != "", creates},
-		{"ownBootVolume", f.OwnBootVolume, creates},
-		{"stale", f.Stale != 0, reads},
-		{"forbiddenAfterDelete", f.ForbiddenAfterDelete, []string{"GetServer"}},
-		{"emptyList", f.EmptyList, lists},
-		{"cutOffAt", f.CutOffAt != 0, lists},
-		{"ignoreSelector", f.IgnoreSelector, lists},
-		{"emptyProject", f.EmptyProject, append([]string{"", OperationIaaS}, emptiedOperations...)},
-		{"tokenWithoutExpiry", f.TokenWithoutExpiry, tokens},
-		{"tokenSkew", f.TokenSkew != 0, tokens},
-	}
+// worksWith are the operations with which a field does something, where it does nothing with others; "" is a fault of any.
+// A field that is not here works with all of them.
+var worksWith = map[string][]string{
+	"server":               append([]string{"", OperationIaaS}, operationsOfServers...),
+	"finalStatus":          {operationCreate, "DeleteServer"},
+	"errorMessage":         {operationCreate, "DeleteServer"},
+	"neverBoots":           {operationCreate},
+	"neverGone":            {"DeleteServer"},
+	"duplicate":            {operationCreate},
+	"dropLabels":           {operationCreate},
+	"otherServer":          {operationCreate},
+	"ownBootVolume":        {operationCreate},
+	"stale":                {"ListServers", "GetServer"},
+	"forbiddenAfterDelete": {"GetServer"},
+	"emptyList":            listOperations(),
+	"cutOffAt":             listOperations(),
+	"ignoreSelector":       listOperations("ListAttachedVolumes", "ListAvailabilityZones", "ListServerNICs"), // they have no label_selector
+	"emptyProject":         append([]string{"", OperationIaaS}, emptiedOperations...),
+	"tokenWithoutExpiry":   {OperationToken},
+	"tokenSkew":            {OperationToken},
 }

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/pages"
 )
 
 // The page that says where to change what names files that exist, and what they declare.
@@ -38,6 +41,75 @@ func TestTheMapOfThePackageIsRight(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The pages have the numbers of the code: each of these sentences stands in its page, and nowhere with another number.
+func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
+	pauses := "1"
+	for i := range maxUnseenDoublings {
+		pauses += fmt.Sprintf(", %d", 2<<i)
+	}
+	sameAnswer := fmt.Sprintf("gets the same answer for %v minute", exhaustedFor.Minutes())
+	pages.HaveNumbers(t, map[string][]string{
+		"README.md": {
+			fmt.Sprintf("The first read comes %v to %v s after its POST, %v to %v s after its DELETE;", firstPoll.Seconds(),
+				(firstPoll + minPoll).Seconds(), firstDeletionPoll.Seconds(), (firstDeletionPoll + minDeletionPoll).Seconds()),
+			fmt.Sprintf("the next ones are 1/%d of the time since then apart, %v to %v s after a POST, %v to %v s after a DELETE.", pollShare,
+				minPoll.Seconds(), maxPoll.Seconds(), minDeletionPoll.Seconds(), maxPoll.Seconds()),
+			fmt.Sprintf("%v s apart if the driver's DELETE was accepted or the server was seen DELETING, else %v s.",
+				expectedApart.Seconds(), unexpectedApart.Seconds()),
+			fmt.Sprintf("reads over %v s that do not show the server", expectedApart.Seconds()),
+			fmt.Sprintf("several reads in a row, over %v s or %v s,", expectedApart.Seconds(), unexpectedApart.Seconds()),
+			fmt.Sprintf("A read older than %v minute", maxProofAge.Minutes()),
+			fmt.Sprintf("needs two, at least %v s and at most %v minute", unexpectedApart.Seconds(), maxProofAge.Minutes()),
+			fmt.Sprintf("every %v minutes while a server stays DELETING", deletionRepeat.Minutes()),
+			fmt.Sprintf("up to %d read so at a time, and the next list comes after 1, 2, 4 … %v s", maxSingles, maxListBackoff.Seconds()),
+			fmt.Sprintf("ends after %v s with its retries", readTimeout.Seconds()),
+			fmt.Sprintf("have failed for %v minutes, because they are too large (413, 504, more than 16 MiB, no answer within %v s)",
+				tooLargeFor.Minutes(), readTimeout.Seconds()),
+			fmt.Sprintf("(decisions.md#the-first-30-s-of-failures-are-waited-out) for %v s", refusedFor.Seconds()),
+			fmt.Sprintf("loop after %v to %v s, then every %v to %v s, while it is CREATING", firstPoll.Seconds(),
+				(firstPoll + minPoll).Seconds(), minPoll.Seconds(), maxPoll.Seconds()),
+			fmt.Sprintf("loop after %v to %v s, then every %v to %v s, until all are proved gone", firstDeletionPoll.Seconds(),
+				(firstDeletionPoll + minDeletionPoll).Seconds(), minDeletionPoll.Seconds(), maxPoll.Seconds()),
+			fmt.Sprintf("had no effect for %v s, or has not finished after %v min", deletionPatience.Seconds(), deletionRepeat.Minutes()),
+			fmt.Sprintf("reported after %v s", refusedFor.Seconds()),
+			fmt.Sprintf("the class gets no POST for %v minute", exhaustedFor.Minutes()),
+			fmt.Sprintf("(`--stackit-settle`, %v s)", DefaultSettle.Seconds()),
+			fmt.Sprintf("clocks of API server and sidecar differ by less than %v s", clockSkew.Seconds()),
+			fmt.Sprintf("became leader, or less than %v s after.", clockSkew.Seconds()),
+			fmt.Sprintf("ends no deletion, until %v s after it became leader", DefaultSettle.Seconds()),
+			fmt.Sprintf("of the last %d lines, for at most %v s", consoleLines, consoleTimeout.Seconds()),
+			fmt.Sprintf("at most %d texts of %d bytes", maxExcerpts, maxExcerpt),
+		},
+		"decisions.md": {
+			fmt.Sprintf("for the settle time of %v s", DefaultSettle.Seconds()),
+			fmt.Sprintf("waits at most %v s until the server is DELETING", discardTimeout.Seconds()),
+			"wait " + pauses + " minutes, until",
+			fmt.Sprintf("The first read comes %v to %v s after the POST;", firstPoll.Seconds(), (firstPoll + minPoll).Seconds()),
+			fmt.Sprintf("%v s apart after our accepted DELETE, else %v s apart", expectedApart.Seconds(), unexpectedApart.Seconds()),
+			fmt.Sprintf("are given up after %v minutes", tooLargeFor.Minutes()),
+			fmt.Sprintf("The first %v s of failures are waited out", refusedFor.Seconds()),
+		},
+		"apis/README.md": {sameAnswer},
+		"../../cmd/machine-controller/README.md": {
+			fmt.Sprintf("at least %v minute and at most `--stackit-creation-wait`", MinCreationWait.Minutes()),
+			fmt.Sprintf("`--machine-creation-timeout` (%v minutes by default)", defaultCreationTimeout.Minutes()),
+		},
+		"../../cmd/mcm-stackit/README.md": {sameAnswer},
+		"../../kubernetes/runbooks.md": {
+			sameAnswer,
+			fmt.Sprintf("for up to %v minutes (`--stackit-creation-wait`)", DefaultCreationWait.Minutes()),
+			fmt.Sprintf("take longer to boot than a call waits (%v minutes,", DefaultCreationWait.Minutes()),
+			fmt.Sprintf("waits %v s before it creates anything", DefaultSettle.Seconds()),
+			fmt.Sprintf("costs each Machine in creation %v s", DefaultSettle.Seconds()),
+			fmt.Sprintf("was created within %v s of it", clockSkew.Seconds()),
+		},
+		"../../kubernetes/upgrade.md": {
+			fmt.Sprintf("has led for `--stackit-settle` (%v s)", DefaultSettle.Seconds()),
+			fmt.Sprintf("`ResourceMissing`, InvalidArgument, after %v s", refusedFor.Seconds()),
+		},
+	})
 }
 
 // resolve returns the path of a file that a page names by its place in the package or the repository.

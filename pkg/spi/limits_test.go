@@ -6,6 +6,7 @@ package spi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -15,8 +16,26 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/pages"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
+
+func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
+	pages.HaveNumbers(t, map[string][]string{
+		"README.md": {
+			fmt.Sprintf("A request is sent up to %d times, after %v, %v and %v s,", maxAttempts,
+				firstBackoff.Seconds(), 2*firstBackoff.Seconds(), 4*firstBackoff.Seconds()),
+			fmt.Sprintf("no answer within %v s (GET) or %v s", readAttemptTimeout.Seconds(), writeAttemptTimeout.Seconds()),
+		},
+		"../provider/README.md": {
+			fmt.Sprintf("one read begins every %d ms, %d a second", 1000/readsPerSecond, readsPerSecond),
+			fmt.Sprintf("no other of its Secret begins for %v, %v, %v … %v s", firstReadPause.Seconds(), 2*firstReadPause.Seconds(),
+				4*firstReadPause.Seconds(), maxPause.Seconds()),
+		},
+		"../../cmd/machine-controller/README.md": {fmt.Sprintf("%d a second for each Secret", readsPerSecond)},
+		"../../kubernetes/monitoring/README.md":  {fmt.Sprintf("read_limit (%d reads a second for each Secret)", readsPerSecond)},
+	})
+}
 
 // Hundreds of servers to create or delete do not keep the reads waiting, whatever projects they are in.
 func TestReadsGoBeforeWrites(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,13 +54,20 @@ func build(path string) []*unstructured.Unstructured {
 	return objects
 }
 
+// copyOfManifests returns a copy of the folder kubernetes/, to be changed.
+func copyOfManifests() string {
+	GinkgoHelper()
+	folder := filepath.Join(GinkgoT().TempDir(), "kubernetes")
+	Expect(os.CopyFS(folder, os.DirFS(filepath.Join(root(), "kubernetes")))).To(Succeed())
+	return folder
+}
+
 // renderIn is render of kubernetes/ after README.md's first step, which gives the pod a
 // namespace, and after the components of that folder were added to control, as
 // "kustomize edit add component" does.
 func renderIn(namespace string, components ...string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	folder := GinkgoT().TempDir()
-	Expect(os.CopyFS(folder, os.DirFS(filepath.Join(root(), "kubernetes")))).To(Succeed())
+	folder := copyOfManifests()
 	path := filepath.Join(folder, "control", "kustomization.yaml")
 	content, err := os.ReadFile(path)
 	Expect(err).NotTo(HaveOccurred())
@@ -112,6 +120,14 @@ func (s serviceAccount) client(ctx context.Context, in client.Client, config *re
 	loggedIn, err := client.New(config, client.Options{Scheme: in.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	return loggedIn
+}
+
+// token asks for a token of a service account.
+func (s serviceAccount) token(ctx context.Context, in client.Client, spec authenticationv1.TokenRequestSpec) (string, error) {
+	request := &authenticationv1.TokenRequest{Spec: spec}
+	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
+	err := in.SubResource("token").Create(ctx, owner, request)
+	return request.Status.Token, err
 }
 
 // controlRights and targetRights have one of each binding.
@@ -176,17 +192,22 @@ func (c *cluster) createTargetKubeconfig(ctx context.Context) {
 	GinkgoHelper()
 	token, err := localenv.ServiceAccountToken(ctx, c.target, metav1.NamespaceSystem, account)
 	Expect(err).NotTo(HaveOccurred())
-	config := c.env.TargetRESTConfig()
-	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"target": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {TokenFile: "/var/run/target/token"}},
-		Contexts:       map[string]*clientcmdapi.Context{"target": {Cluster: "target", AuthInfo: account}},
-		CurrentContext: "target",
-	})
+	kubeconfig, err := clientcmd.Write(c.targetKubeconfig("/var/run/target/token"))
 	Expect(err).NotTo(HaveOccurred())
 	named := metav1.ObjectMeta{Name: targetLogin, Namespace: c.env.Namespace()}
 	Expect(c.Create(ctx, &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"kubeconfig": string(kubeconfig)}})).To(Succeed())
 	Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"token": []byte(token)}})).To(Succeed())
+}
+
+// targetKubeconfig logs in to the target cluster with the token in a file.
+func (c *cluster) targetKubeconfig(tokenFile string) clientcmdapi.Config {
+	config := c.env.TargetRESTConfig()
+	return clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"target": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {TokenFile: tokenFile}},
+		Contexts:       map[string]*clientcmdapi.Context{"target": {Cluster: "target", AuthInfo: account}},
+		CurrentContext: "target",
+	}
 }
 
 const (

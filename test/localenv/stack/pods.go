@@ -202,6 +202,17 @@ func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	return files
 }
 
+// MountPod writes the files of a Pod as a kubelet does: before it starts, which StartPod does, and again when its
+// Secrets and ConfigMaps have changed.
+func (e *Env) MountPod(ctx context.Context, pod *corev1.Pod) error {
+	token, err := ServiceAccountToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	_, err = e.mount(ctx, pod, token)
+	return err
+}
+
 // mount writes the files of a Pod: its service account, its Secrets and ConfigMaps as they are in
 // the control cluster now, and tokens of its service account for others.
 func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
@@ -245,7 +256,7 @@ func (m mounts) write(folder string, entries map[string][]byte) error {
 	return nil
 }
 
-// volume returns the files of a volume that is a Secret, or is projected.
+// volume returns the files of a volume that is a Secret, is projected, or is empty.
 func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume) (map[string][]byte, error) {
 	switch {
 	case volume.Secret != nil:
@@ -260,8 +271,10 @@ func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume)
 			maps.Copy(all, entries)
 		}
 		return all, nil
+	case volume.EmptyDir != nil:
+		return map[string][]byte{}, nil
 	}
-	return nil, errors.New("only Secrets can be mounted")
+	return nil, errors.New("only Secrets, projections and empty folders can be mounted")
 }
 
 func (e *Env) projection(

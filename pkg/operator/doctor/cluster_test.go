@@ -305,8 +305,10 @@ func TestTargetLogin(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	token := func(lifetime time.Duration, signature string) string {
-		claims := jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(lifetime))}
+	// token was issued some time ago, and expires after some time.
+	token := func(age, left time.Duration, signature string) string {
+		claims := jwt.RegisteredClaims{
+			IssuedAt: jwt.NewNumericDate(time.Now().Add(-age)), ExpiresAt: jwt.NewNumericDate(time.Now().Add(left))}
 		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, claims).SignedString(jwt.UnsafeAllowNoneSignatureType)
 		if err != nil {
 			t.Fatal(err)
@@ -318,6 +320,7 @@ func TestTargetLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	const (
+		day           = 24 * time.Hour
 		byToken       = "tokenFile: /var/run/target/token"
 		byCertificate = "client-certificate: /var/run/target/tls.crt, client-key: /var/run/target/tls.key"
 	)
@@ -328,9 +331,11 @@ func TestTargetLogin(t *testing.T) {
 		code         int
 		says         string
 	}{
-		"taken":   {byToken, token(time.Hour, "good"), 0, "FINE " + subject + ", valid until "},
-		"refused": {byToken, token(time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's"},
-		"expired": {byToken, token(-time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
+		"taken":               {byToken, token(22*day, 8*day, "good"), 0, "FINE " + subject + ", valid until "},
+		"renewed by Gardener": {byToken, token(9*time.Hour, 3*time.Hour, "good"), 0, "FINE " + subject + ", valid until "},
+		"expires soon":        {byToken, token(24*day, 6*day, "good"), 0, "HINT " + subject + ", expires at "},
+		"refused":             {byToken, token(0, time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's"},
+		"expired":             {byToken, token(24*day, -time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
 		"a certificate that is refused": {byCertificate, "",
 			1, "WRONG " + subject + until + ": cannot read Nodes: Unauthorized; renew"},
 	} {

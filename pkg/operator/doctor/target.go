@@ -24,6 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 const (
@@ -173,28 +175,40 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	return login, nil
 }
 
-// expiry is when a login ends; the zero time if it does not say so.
-func expiry(login *rest.Config) time.Time {
+// loginExpiresSoon is how long before its end a login is worth renewing. Whoever issues logins for no longer than
+// that, as Gardener does for 12 hours, renews them all the time.
+const loginExpiresSoon = 7 * 24 * time.Hour
+
+// validity is from when until when a login is valid; zero times if it does not say so.
+func validity(login *rest.Config) (begin, end time.Time) {
 	claims := &jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(login.BearerToken, claims); err == nil && claims.ExpiresAt != nil {
-		return claims.ExpiresAt.Time
+		if claims.IssuedAt != nil {
+			begin = claims.IssuedAt.Time
+		}
+		return begin, claims.ExpiresAt.Time
 	}
 	if block, _ := pem.Decode(login.CertData); block != nil && login.BearerToken == "" {
 		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
-			return certificate.NotAfter
+			return certificate.NotBefore, certificate.NotAfter
 		}
 	}
-	return time.Time{}
+	return time.Time{}, time.Time{}
 }
 
 // tryLogin reads one Node. A name that only Pods know, as in Gardener, cannot be reached here.
 func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
-	found := login.Host + ", which does not say when it ends"
-	if end := expiry(login); !end.IsZero() {
-		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, end.UTC().Format(time.DateTime))
-		if !end.After(d.Clock.Now()) {
-			d.wrong(subjectTarget, fmt.Sprintf("%s, expired at %s UTC", login.Host, end.UTC().Format(time.DateTime)), "renew what the sidecar's Secret has")
+	const renew = "renew what the sidecar's Secret has: kubernetes/README.md, \"The token\""
+	verdict, remedy, found := report.Fine, "", login.Host+", which does not say when it ends"
+	if begin, end := validity(login); !end.IsZero() {
+		left, until := end.Sub(d.Clock.Now()), end.UTC().Format(time.DateTime)
+		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, until)
+		switch {
+		case left <= 0:
+			d.wrong(subjectTarget, fmt.Sprintf("%s, expired at %s UTC", login.Host, until), renew)
 			return
+		case left < loginExpiresSoon && end.Sub(begin) > loginExpiresSoon:
+			verdict, remedy, found = report.Hint, renew, fmt.Sprintf("%s, expires at %s UTC, within a week", login.Host, until)
 		}
 	}
 	login.Timeout = d.ReadTimeout
@@ -206,11 +220,11 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		d.fine(subjectTarget, found+": reads Nodes")
+		d.report(verdict, subjectTarget, found+": reads Nodes", remedy)
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
-		d.wrong(subjectTarget, found+": cannot read Nodes: "+err.Error(), "renew what the sidecar's Secret has, or apply kubernetes/target/rbac.yaml")
+		d.wrong(subjectTarget, found+": cannot read Nodes: "+err.Error(), renew+"; or apply kubernetes/target/rbac.yaml")
 	case !errors.As(err, &status) && host != nil && isInside(host.Hostname()):
-		d.fine(subjectTarget, found)
+		d.report(verdict, subjectTarget, found, remedy)
 		d.notTried("reading Nodes with the sidecar's login: only Pods know " + host.Hostname())
 	default:
 		d.unknown(subjectTarget, found+": cannot read Nodes: "+err.Error(), "")

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,9 +23,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -60,13 +66,18 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		// spare are the Machines that run, for the scenarios to delete.
 		spare []*v1alpha1.Machine
 		seen  = map[string]bool{}
+		// login is the folder with the sidecar's kubeconfig and token for the target cluster.
+		login string
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		const machines = 7
-		c = newCluster(startEnvironment(ctx, localenv.WithSidecarArgs(
+		login = GinkgoT().TempDir()
+		c = newCluster(startEnvironment(ctx, localenv.WithoutSidecar(), localenv.WithSidecarArgs(
 			// Lists of this mock do not lag.
-			"--stackit-settle=2s")))
+			"--stackit-settle=2s", "--target-kubeconfig="+filepath.Join(login, "kubeconfig"))))
+		c.createTargetLogin(ctx, login)
+		Expect(c.env.StartSidecar(ctx)).To(Succeed())
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		for i := range machines {
@@ -103,7 +114,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		return s
 	}
 
-	It("fire on what an orphan run finds, a key that expires and restarts", func(ctx SpecContext) {
+	It("fire on what an orphan run finds, a key and a token that expire, and restarts", func(ctx SpecContext) {
 		s := startSeen(ctx)
 		By("making a second server for a Machine")
 		for range 2 {
@@ -126,6 +137,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 
 		By("restarting the sidecar with a key that expires: an orphan run is the first thing that it does")
 		c.setKeyExpiry(ctx, time.Now().Add(10*24*time.Hour))
+		c.writeTargetToken(ctx, login, 7*24*time.Hour+time.Second)
 		for range 3 {
 			c.restartSidecar(ctx)
 			Eventually(ctx, func() bool { // or the process that has counted it would end before it is scraped
@@ -135,7 +147,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 			s.await(ctx, 3) // each process is scraped
 		}
 		s.expectAlerts(ctx, "StackitDuplicateServers", "StackitOrphanServers", "StackitOrphanRefused",
-			"StackitMaintenanceSoon", "StackitKeyExpires", "StackitSidecarRestarting")
+			"StackitMaintenanceSoon", "StackitKeyExpires", "StackitTargetTokenExpires", "StackitSidecarRestarting")
 
 		By("mending it")
 		Expect(c.env.Cloud().SetMaintenanceWindow(maintained, nil)).To(Succeed())
@@ -145,6 +157,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 			Expect(client.IgnoreNotFound(c.target.Delete(ctx, node))).To(Succeed())
 		}
 		c.setKeyExpiry(ctx, time.Time{})
+		c.writeTargetToken(ctx, login, monthly)
 		c.restartSidecar(ctx)
 	}, SpecTimeout(6*time.Minute))
 
@@ -250,6 +263,32 @@ func (c *cluster) restartSidecar(ctx context.Context) {
 	GinkgoHelper()
 	c.env.KillSidecar()
 	Expect(c.env.StartSidecar(ctx)).To(Succeed())
+}
+
+// monthly is how long the token of kubernetes/README.md is good for.
+const monthly = 720 * time.Hour
+
+// createTargetLogin makes a service account that may do everything in the target cluster, and a kubeconfig with its token.
+func (c *cluster) createTargetLogin(ctx context.Context, folder string) {
+	GinkgoHelper()
+	user := serviceAccount{metav1.NamespaceSystem, account}
+	named := metav1.ObjectMeta{Namespace: user.namespace, Name: user.name}
+	Expect(c.target.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named})).To(Succeed())
+	Expect(c.target.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user.name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: user.namespace, Name: user.name}}})).To(Succeed())
+	user.awaitRights(ctx, c.target, targetRights)
+	c.writeTargetToken(ctx, folder, monthly)
+	Expect(clientcmd.WriteToFile(c.targetKubeconfig(filepath.Join(folder, "token")), filepath.Join(folder, "kubeconfig"))).To(Succeed())
+}
+
+// writeTargetToken writes a new token for that kubeconfig.
+func (c *cluster) writeTargetToken(ctx context.Context, folder string, lifetime time.Duration) {
+	GinkgoHelper()
+	token, err := serviceAccount{metav1.NamespaceSystem, account}.token(ctx, c.target, authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(lifetime / time.Second))})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "token"), []byte(token), 0o600)).To(Succeed())
 }
 
 // setKeyExpiry writes the Secret's key with another validUntil; the zero time is none.

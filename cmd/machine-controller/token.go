@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/constants"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// shortLived is the lifetime up to which a token is not watched: whoever issues such tokens, as Gardener does
+// for 12 hours, renews them all the time. The alert about others fires so long before their end.
+const shortLived = 7 * 24 * time.Hour
+
+// targetToken shows as a metric when the token for the target cluster expires.
+type targetToken struct {
+	// kubeconfig is --target-kubeconfig.
+	kubeconfig string
+	expiry     *prometheus.Desc
+}
+
+func newTargetToken(kubeconfig string) *targetToken {
+	return &targetToken{kubeconfig: kubeconfig, expiry: prometheus.NewDesc("stackit_target_token_expiry_timestamp_seconds",
+		"When the token for the target cluster expires (its exp), in Unix seconds; none for a token that was issued for a week "+
+			"or less, for a login without a token that says it, and for the pod's own cluster.", nil, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (t *targetToken) Describe(descs chan<- *prometheus.Desc) { descs <- t.expiry }
+
+// Collect implements prometheus.Collector.
+func (t *targetToken) Collect(metrics chan<- prometheus.Metric) {
+	if end := t.end(); !end.IsZero() {
+		metrics <- prometheus.MustNewConstMetric(t.expiry, prometheus.GaugeValue, float64(end.Unix()))
+	}
+}
+
+// end reads the token's exp from its file, which client-go rereads each minute; the zero time if there is none to watch.
+func (t *targetToken) end() time.Time {
+	if t.kubeconfig == "" || t.kubeconfig == constants.TargetKubeconfigDisabledValue {
+		return time.Time{}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", t.kubeconfig)
+	if err != nil {
+		return time.Time{}
+	}
+	var claims jwt.RegisteredClaims
+	_, _, err = jwt.NewParser().ParseUnverified(strings.TrimSpace(config.BearerToken), &claims)
+	if err != nil || claims.ExpiresAt == nil || claims.IssuedAt != nil && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= shortLived {
+		return time.Time{}
+	}
+	return claims.ExpiresAt.Time
+}

@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -83,8 +86,34 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		Expect(pods.Spec.AutomountServiceAccountToken).To(HaveValue(BeTrue()))
 	})
 
+	It("take the overlay of README.md, which has another namespace, image, Prometheus and number of pods", func(ctx SpecContext) {
+		for base, components := range map[string][]string{
+			"kubernetes": nil, "kubernetes/control": {"kubernetes/token-renewal/control", "kubernetes/workload-identity"},
+		} {
+			page := kustomize(ctx, overlay(base, components, func(page string) string { return page }))
+			bare := kustomize(ctx, overlay(base, components, func(page string) string {
+				page, _, _ = strings.Cut(page, "\nimages:")
+				return page + "\n"
+			}))
+			expectMoved(bare, page)
+			deployment := only[appsv1.Deployment](page, "Deployment")
+			Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(2)))
+			Expect(deployment.Spec.Template.Spec.Containers[1].Image).To(Equal("<registry>/<image>:<tag>"))
+		}
+
+		By("namespace: instead of the patches")
+		refused := exec.CommandContext(ctx, built("bin/kubectl"), "kustomize", overlay("kubernetes", nil, func(page string) string {
+			page, _, _ = strings.Cut(page, "\nimages:")
+			return page + "\nnamespace: machines\n"
+		}))
+		output, err := refused.CombinedOutput()
+		Expect(err).To(HaveOccurred())
+		Expect(string(output)).To(ContainSubstring("namespace transformation produces ID conflict"))
+	})
+
 	It("leave Secrets and classes alone in one cluster and in two, whoever has a token", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar()))
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithTargetCluster(), localenv.WithoutManager(),
+			localenv.WithoutSidecar()))
 		user := serviceAccount{c.env.Namespace(), account}
 		By("two clusters: what the target grants")
 		for _, object := range render("kubernetes/target") {
@@ -92,10 +121,9 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		}
 		expectTokensOnly(ctx, c.target, c.env.TargetRESTConfig(), serviceAccount{metav1.NamespaceSystem, account})
 
-		By("one cluster, which has control/, too: as kubernetes/README.md has it, with the kustomize of kubectl")
-		apply := exec.CommandContext(ctx, built("bin/kubectl"), "apply", "-k", "kubernetes", "--kubeconfig", c.env.KubeconfigPath())
-		apply.Dir = root()
-		output, err := apply.CombinedOutput()
+		By("one cluster, which has control/, too: by the overlay of kubernetes/README.md, with the kustomize of kubectl")
+		folder := overlay("kubernetes", nil, func(page string) string { return page })
+		output, err := exec.CommandContext(ctx, built("bin/kubectl"), "apply", "-k", folder, "--kubeconfig", c.env.KubeconfigPath()).CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", output)
 		expectTokensOnly(ctx, c.Client, c.env.RESTConfig(), user)
 		c.expectFinalizersOnly(ctx, user)
@@ -109,6 +137,64 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		c.expectForeignNodesStay(ctx, user)
 	})
 })
+
+// overlay writes the overlay of kubernetes/README.md over a copy of the manifests, after a change, and returns its folder.
+func overlay(base string, components []string, change func(page string) string) string {
+	GinkgoHelper()
+	folder := filepath.Join(filepath.Dir(copyOfManifests()), "overlay")
+	page := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(section("With GitOps"))
+	Expect(page).To(HaveLen(2))
+	remote := regexp.MustCompile(`https://\S+//kubernetes\?ref=\S+`)
+	Expect(remote.FindAllString(page[1], -1)).To(HaveLen(1))
+	content := change(remote.ReplaceAllString(page[1], "../"+base))
+	for i, component := range components {
+		if i == 0 {
+			content += "components:\n"
+		}
+		content += "  - ../" + component + "\n"
+	}
+	Expect(os.Mkdir(folder, 0o700)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(content), 0o600)).To(Succeed())
+	return folder
+}
+
+// kustomize builds a folder with the kustomize of kubectl.
+func kustomize(ctx context.Context, folder string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	output, err := exec.CommandContext(ctx, built("bin/kubectl"), "kustomize", folder).Output()
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := localenv.ParseManifests(output)
+	Expect(err).NotTo(HaveOccurred())
+	return objects
+}
+
+// expectMoved compares objects with those in the namespace default: all are in the namespace machines but for those
+// of kube-system and those of no namespace, bindings follow, and policies are as they were.
+func expectMoved(from, to []*unstructured.Unstructured) {
+	GinkgoHelper()
+	Expect(to).To(HaveLen(len(from)))
+	moved := map[string]*unstructured.Unstructured{}
+	for _, object := range to {
+		moved[object.GetKind()+" "+object.GetName()+" "+object.GetNamespace()] = object
+	}
+	for _, object := range from {
+		namespace, kind := "machines", object.GetKind()
+		switch {
+		case strings.HasPrefix(kind, "Cluster"), strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
+			namespace = ""
+		case object.GetNamespace() == metav1.NamespaceSystem:
+			namespace = metav1.NamespaceSystem
+		}
+		key := kind + " " + object.GetName() + " " + namespace
+		Expect(moved).To(HaveKey(key))
+		if strings.HasPrefix(kind, "ValidatingAdmissionPolicy") {
+			Expect(moved[key]).To(Equal(object))
+		}
+		if strings.HasSuffix(kind, "RoleBinding") {
+			Expect(moved[key].Object["subjects"]).To(HaveExactElements(HaveKeyWithValue("namespace", "machines")), key)
+		}
+	}
+}
 
 // expectNoTokenInSecrets tries to have the token of the pod's service account written into a Secret.
 func (c *cluster) expectNoTokenInSecrets(ctx SpecContext) {

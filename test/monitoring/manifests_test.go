@@ -188,6 +188,35 @@ func TestTheDashboardsQueriesShowSomething(t *testing.T) {
 	}
 }
 
+// TestTheAlertTableHasAlertsOfNoNamespace whatever namespace is chosen, and none of another one.
+func TestTheAlertTableHasAlertsOfNoNamespace(t *testing.T) {
+	var input, want []map[string]any
+	for alert, labels := range map[string]string{
+		"StackitAPIFailing": `, namespace="shoot--a--b"`, "StackitCloudOutage": "", "StackitKeyExpires": `, namespace="another"`,
+	} {
+		input = append(input, map[string]any{"values": "1x10",
+			"series": `ALERTS{alertname="` + alert + `", alertstate="firing"` + labels + "}"})
+		if alert != "StackitKeyExpires" {
+			want = append(want, map[string]any{"labels": `{alertname="` + alert + `"}`, "value": 1})
+		}
+	}
+	all := panels(t)
+	table := slices.IndexFunc(all, func(panel monitoring.Panel) bool { return panel.Title == "Alerts that fire" })
+	content, err := yaml.Marshal(map[string]any{"tests": []any{map[string]any{"interval": "30s", "input_series": input,
+		"promql_expr_test": []any{map[string]any{"eval_time": "1m", "exp_samples": want,
+			"expr": "count by (alertname) (" + monitoring.Query(all[table].Targets[0].Expr) + ")"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := newPromtool(t)
+	if err := tool.Write("table.yaml", content); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tool.Run(t.Context(), "test", "rules", "table.yaml"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPanelsSayWhatTheyShow: whose numbers, in which unit, and which line is which.
 func TestPanelsSayWhatTheyShow(t *testing.T) {
 	for _, panel := range panels(t) {

@@ -81,6 +81,25 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.expectRightsUsed(objects)
 	})
 
+	It("without a target cluster makes and removes machines, and no Nodes", func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithJoinDuration(time.Hour)))
+		objects := renderFolder("control", "default", "without-target")
+		Expect(c.applyAll(ctx, objects)).To(Succeed())
+		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
+		pod := c.startPod(ctx, c.deploymentIn(ctx, objects), "only")
+		Expect(pod.Spec.Volumes).To(BeEmpty())
+
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		machine := c.createMachine(ctx, "alone", "small")
+		Eventually(ctx, c.machine(machine.Name)).WithTimeout(afterCrash).WithPolling(poll).Should(And(
+			havePhase(v1alpha1.MachineAvailable), HaveField("Status.Addresses", Not(BeEmpty()))))
+		Expect(c.Delete(ctx, machine)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
+		c.expectLed(pod)
+		c.expectAllowed()
+	})
+
 	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
 		const count = 3
 		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar(),

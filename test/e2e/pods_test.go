@@ -67,12 +67,19 @@ func copyOfManifests() string {
 // "kustomize edit add component" does.
 func renderIn(namespace string, components ...string) []*unstructured.Unstructured {
 	GinkgoHelper()
+	return renderFolder(".", namespace, components...)
+}
+
+// renderFolder is renderIn for a folder below kubernetes/.
+func renderFolder(of, namespace string, components ...string) []*unstructured.Unstructured {
+	GinkgoHelper()
 	folder := copyOfManifests()
 	path := filepath.Join(folder, "control", "kustomization.yaml")
 	content, err := os.ReadFile(path)
 	Expect(err).NotTo(HaveOccurred())
-	edited := strings.Replace(string(content), "\nnamespace: default\n", "\nnamespace: "+namespace+"\n", 1)
-	Expect(edited).NotTo(Equal(string(content)))
+	const inDefault = "\nnamespace: default\n"
+	Expect(string(content)).To(ContainSubstring(inDefault))
+	edited := strings.Replace(string(content), inDefault, "\nnamespace: "+namespace+"\n", 1)
 	for i, component := range components {
 		if i == 0 {
 			edited += "components:\n"
@@ -80,7 +87,7 @@ func renderIn(namespace string, components ...string) []*unstructured.Unstructur
 		edited += "  - ../" + component + "\n"
 	}
 	Expect(os.WriteFile(path, []byte(edited), 0o600)).To(Succeed())
-	return build(folder)
+	return build(filepath.Join(folder, of))
 }
 
 // serviceAccount is whom a Pod logs in as.

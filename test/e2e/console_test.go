@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,6 +221,28 @@ var _ = Describe("The mock's console", short, func() {
 		page.click("#stop-server")
 		page.expectText(ctx, "#details-status", Equal(iaasmock.StatusInactive))
 		Expect(m.cloud.Servers()).To(ConsistOf(HaveField("ID", other)))
+	}, SpecTimeout(4*time.Minute))
+
+	It("fits on a phone, with the longest names", func(ctx SpecContext) {
+		m := newConsoleMock(0)
+		long := strings.Repeat("name", 15)
+		id := m.add(ctx, long, long)
+		page := m.open(ctx, 1)
+		page.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+		// What sticks out, or has text that is cut off.
+		tooWide := func(within string) []string {
+			GinkgoHelper()
+			return read[[]string](page, `[...document.querySelectorAll('`+within+`')].filter((node) => node.checkVisibility() &&
+				node.tagName !== 'INPUT' && (node.getBoundingClientRect().right > 360 || node.clientWidth > 0 && node.scrollWidth > node.clientWidth))
+				.map((node) => node.tagName + ' ' + node.id + ' ' + node.className + ' ' + node.textContent.slice(0, 30))`)
+		}
+		Expect(tooWide("body, .top *, .faults *, .servers *")).To(BeEmpty())
+		page.click(rowOf(id))
+		page.do(chromedp.SetValue(chromedp.CSS("#fail-message"), strings.Repeat("x", 200)))
+		page.click(`#details-actions [type="submit"]`)
+		page.expectText(ctx, "#details-status", Equal(iaasmock.StatusError))
+		page.expectText(ctx, "#details-body", ContainSubstring(id))
+		Expect(tooWide("body, #details, #details *")).To(BeEmpty())
 	}, SpecTimeout(4*time.Minute))
 
 	It("finds back to a mock that was away", func(ctx SpecContext) {

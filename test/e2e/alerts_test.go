@@ -188,6 +188,29 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		}
 	}, SpecTimeout(6*time.Minute))
 
+	It("fire on a volume that the deletion of a Machine from OpenStack left", func(ctx SpecContext) {
+		s := startSeen(ctx)
+		const name = "moved-000-x"
+		id := c.fromOpenStack(ctx, name)
+		server, _ := c.env.Cloud().Server(id)
+		volume := server.VolumeIDs[0]
+		DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "GetVolume", Status: http.StatusOK, Body: fmt.Sprintf(
+			`{"id": %q, "name": %q, "status": "AVAILABLE", "size": 20, "availabilityZone": %q}`, volume, name, iaasmock.DefaultAvailabilityZone)}))
+		machine := &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace(), Annotations: map[string]string{migratedAnnotation: "true"}},
+			Spec:       v1alpha1.MachineSpec{Class: classReference("small"), ProviderID: "stackit://" + iaasmock.DefaultProjectID + "/" + id},
+		}
+		Expect(c.Create(ctx, machine)).To(Succeed())
+		c.awaitPhase(ctx, name, v1alpha1.MachineRunning)
+		Expect(c.Delete(ctx, machine)).To(Succeed())
+		s.expectAlerts(ctx, "StackitVolumesLeft")
+		Eventually(ctx, func(ctx context.Context) bool {
+			_, err := c.machine(name)(ctx)
+			return apierrors.IsNotFound(err)
+		}).WithTimeout(downTimeout).WithPolling(poll).Should(BeTrue(), name)
+		Expect(c.api().DeleteVolume(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, volume).Execute()).To(Succeed())
+	}, SpecTimeout(6*time.Minute))
+
 	// Lists take the place of single reads. Not writes, and not 429: the driver sends writes, and all reads after a 429, less
 	// and less often while they fail, twice a minute in the end. An operator sees ten of them in five minutes; here five
 	// minutes are some seconds. The rule of StackitAPIThrottled has its test in test/monitoring.
@@ -330,8 +353,8 @@ func (c *cluster) createRevokedSecret(ctx context.Context) *corev1.Secret {
 const (
 	scrapeInterval = time.Second
 	promInterval   = 30 * time.Second
-	// quietScrapes come before a scenario: 90 minutes, the longest window of the alerts, in
-	// which the first scrape's values stayed as they are.
+	// quietScrapes come before a scenario: 90 minutes, the longest window of the alerts but for that of a
+	// counter that begins with 0, in which the first scrape's values stayed as they are.
 	quietScrapes = 180
 )
 

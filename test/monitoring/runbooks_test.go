@@ -16,23 +16,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/kubernetes"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // runbookBlocks are the shell commands of the runbooks, in their order.
 func runbookBlocks(t *testing.T) []string {
 	t.Helper()
-	root, err := localenv.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(root, "kubernetes", "runbooks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var blocks []string
-	for _, match := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllSubmatch(page, -1) {
-		blocks = append(blocks, string(match[1]))
+	for _, match := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(kubernetes.Runbooks, -1) {
+		blocks = append(blocks, match[1])
 	}
 	if len(blocks) < 15 {
 		t.Fatalf("only %d blocks were found", len(blocks))
@@ -72,6 +67,18 @@ func TestRunbooksAreForGardenerToo(t *testing.T) {
 	for _, block := range blocks[2:] {
 		if match := named.FindString(block); match != "" {
 			t.Errorf("%q stands in a command, want a variable:\n%s", match, block)
+		}
+	}
+}
+
+// TestTheRunbookOfCapacityHasItsReasons: all that set its alert off.
+func TestTheRunbookOfCapacityHasItsReasons(t *testing.T) {
+	_, section, _ := strings.Cut(kubernetes.Runbooks, "\n## StackitQuotaOrCapacityExhausted\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, reason := range provider.Reasons() {
+		isListed := strings.Contains(section, "\n- "+string(reason)+": ")
+		if want := reason.Code() == codes.ResourceExhausted; isListed != want {
+			t.Errorf("%s, %s: it is listed: %t", reason, reason.Code(), isListed)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package monitoring_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/kubernetes"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // runbookBlocks are the shell commands of the runbooks, in their order.
@@ -199,6 +201,60 @@ func TestTheRunbooksDoNotWaitForAPodThatIsGone(t *testing.T) {
 esac`)
 	if got := c.run(forwarding(t, closedPort(t))); !strings.Contains(got, `pods "mcm-1" not found`) {
 		t.Errorf("it prints %q", got)
+	}
+}
+
+// TestTheRunbooksGetAShootsKubeconfig as a file that is only the user's, and beside the seed's, which stays the
+// current one.
+func TestTheRunbooksGetAShootsKubeconfig(t *testing.T) {
+	c := newComputer(t, "jq", "base64")
+	root, err := localenv.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := filepath.Join(root, "bin", "kubectl")
+	if _, err := os.Stat(kubectl); err != nil {
+		t.Skip("kubectl is missing, run 'make bin/kubectl'")
+	}
+	config := func(name string) string {
+		return `{apiVersion: v1, kind: Config, current-context: ` + name + `, contexts: [{name: ` + name +
+			`, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://` + name + `"}}], users: [{name: u}]}`
+	}
+	if err := os.WriteFile(filepath.Join(c.folder, "seed.kubeconfig"), []byte(config("seed")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.program("kubectl", `case "$*" in
+"--kubeconfig garden.kubeconfig create -f - --raw /apis/core.gardener.cloud/v1beta1/namespaces/garden-project/shoots/name/viewerkubeconfig")
+  test "$(jq .spec.expirationSeconds)" = 3600 &&
+    echo '{"status": {"kubeconfig": "`+base64.StdEncoding.EncodeToString([]byte(config("shoot--project--name")))+`"}}' ;;
+*) exec `+kubectl+` "$@" ;;
+esac`)
+	got := c.run("export KUBECONFIG=$PWD/seed.kubeconfig\n" + blockWith(t, "viewerkubeconfig") +
+		"kubectl config current-context && kubectl --context target config view -o jsonpath='{.contexts[*].name}'")
+	if want := "Context \"shoot--project--name\" renamed to \"target\".\nseed\nseed target"; got != want {
+		t.Errorf("it prints %q, want %q", got, want)
+	}
+	if file, err := os.Stat(filepath.Join(c.folder, "shoot.kubeconfig")); err != nil || file.Mode().Perm() != 0o600 {
+		t.Errorf("the file of the shoot: %v, %v", file, err)
+	}
+}
+
+// TestTheRunbooksShowWhatANetworkHolds: the servers of one together, also those that no cluster's label has.
+func TestTheRunbooksShowWhatANetworkHolds(t *testing.T) {
+	c := newComputer(t, "jq")
+	c.program("kubectl", "echo '      kubernetes.io/cluster: b'")
+	c.program("stackit", `cat <<END
+[{"id": "1", "name": "n1", "createdAt": "2026-11-02", "nics": [{"networkId": "net-b"}], "labels": {"kubernetes.io/cluster": "b"}},
+ {"id": "2", "name": "n2", "createdAt": "2026-11-03"},
+ {"id": "3", "name": "n3", "createdAt": "2026-11-04", "nics": [{"networkId": "net-a"}], "labels": {"kubernetes.io/cluster": "a"}},
+ {"id": "4", "name": "n4", "createdAt": "2026-11-01", "nics": [{"networkId": "net-b"}]}]
+END`)
+	got := c.run(blockWith(t, "sort_by"))
+	want := "2\tn2\t2026-11-03\t\tnull\n3\tn3\t2026-11-04\tnet-a\t{\"kubernetes.io/cluster\":\"a\"}\n" +
+		"1\tn1\t2026-11-02\tnet-b\t{\"kubernetes.io/cluster\":\"b\"}\n4\tn4\t2026-11-01\tnet-b\tnull\n" +
+		"      kubernetes.io/cluster: b\n"
+	if got != want {
+		t.Errorf("it shows\n%s, want\n%s", got, want)
 	}
 }
 

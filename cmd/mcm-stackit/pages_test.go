@@ -79,6 +79,83 @@ func TestCommandsOfPagesExist(t *testing.T) {
 	}
 }
 
+// ofOthers finds commands of kubectl and the stackit CLI in a page's code, with the lines that they go on for.
+var ofOthers = regexp.MustCompile("(?m)(?:`|^ *|\\(|\\| )(kubectl|stackit) ([a-z\"-](?:\\\\\n|[^`\\n])*)")
+
+// A shell may still be in another cluster or project: whoever pastes a command must not find out by its effect.
+func TestCommandsOfPagesNameTheirPlace(t *testing.T) {
+	ofCluster := regexp.MustCompile(` (-n "\$NAMESPACE"|-A|-k|--context|--kubeconfig) `)
+	ofProject := regexp.MustCompile(` --project-id "\$PROJECT" --region "\$\w+"`)
+	found := 0
+	for _, page := range []string{"runbooks.md", "upgrade.md", "migration.md"} {
+		for _, match := range ofOthers.FindAllStringSubmatch(read(t, "kubernetes/"+page), -1) {
+			place := ofProject
+			if match[1] == "kubectl" {
+				place = ofCluster
+			}
+			// Words such as "kubectl describe pod" act on nothing, and a login is nowhere.
+			if isMention := len(strings.Fields(match[2])) < 3; isMention {
+				continue
+			}
+			found++
+			if !place.MatchString(" " + match[2] + " ") {
+				t.Errorf("%s: %s %s: it does not say where", page, match[1], match[2])
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("%d commands are found", found)
+	}
+}
+
+// Pages name the versions that the build pins, and with which tests run.
+func TestPagesNameTheVersionsInUse(t *testing.T) {
+	for pattern, pages := range map[string]map[string]string{
+		`go.mod gardener/machine-controller-manager (v\S+)`: {
+			"README.md": "Built from machine-controller-manager %s with", "kubernetes/upgrade.md": "the one in [go.mod](../go.mod), %s |",
+			"kubernetes/control/deployment.yaml": "/machine-controller-manager:%s\n"},
+		`hack/tools/stackit/go.mod stackitcloud/stackit-cli (v\S+)`: {"kubernetes/runbooks.md": "tried with %s.\n"},
+		`Makefile \nENVTEST_VERSION := (\d+\.\d+)`: {
+			"README.md": "against Kubernetes %s.", "kubernetes/upgrade.md": "| tested with %s |"},
+	} {
+		file, pattern, _ := strings.Cut(pattern, " ")
+		pinned := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
+		if pinned == nil {
+			t.Fatalf("%s has no %s", file, pattern)
+		}
+		for page, text := range pages {
+			if want := fmt.Sprintf(text, pinned[1]); !strings.Contains(read(t, page), want) {
+				t.Errorf("%s: %q is not there", page, want)
+			}
+		}
+	}
+}
+
+// Whoever upgrades finds each section about a change by the version that they have.
+func TestTheUpgradePageLinksEachChange(t *testing.T) {
+	page := read(t, "kubernetes/upgrade.md")
+	_, changes, found := strings.Cut(page, "\n## What happens meanwhile\n")
+	changes, _, ends := strings.Cut(changes, "\n## Back\n")
+	if !found || !ends {
+		t.Fatal("the page has other sections")
+	}
+	for _, section := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(changes, -1) {
+		if !strings.Contains(page, "["+section[1]+"](#") {
+			t.Errorf("%s is not in the table of versions", section[1])
+		}
+	}
+}
+
+// read returns a file of the repository.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestFlagsAreCurrent(t *testing.T) {
 	root := newOptions(genericiooptions.IOStreams{}).newRootCommand()
 	var page strings.Builder

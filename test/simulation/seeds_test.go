@@ -25,7 +25,7 @@ import (
 var (
 	seeds = flag.Int("seeds", 0, "how many seeds to run; 0 means 300, with -short 5")
 	nth   = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; "+
-		"0 means every 7th, with -short every 140th")
+		"0 means every 28th, with -short every 140th")
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	debug.SetGCPercent(400) // little is alive, and much is made
 	setDefault(seeds, 300, 5)
-	setDefault(nth, 7, 140)
+	setDefault(nth, 28, 140)
 	ListenToLogs()
 	if err := manager.AllowMany(); err != nil {
 		panic(err)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/signal"
@@ -109,8 +108,9 @@ func (d *deleting) readArguments(ids []string) error {
 		return wrongUsage("no server is named: give IDs, as list servers --orphans -o name prints them")
 	case d.target == "":
 		return wrongUsage("--target-kubeconfig is missing: it is needed to check that no Node uses a server")
-	case !d.dryRun && !isTerminal(d.streams.In):
-		return wrongUsage("standard input is not a terminal, so the deletion cannot be confirmed: --dry-run only says which servers would go")
+	case !d.dryRun && (!isTerminal(d.streams.In) || !isTerminal(d.streams.ErrOut)):
+		return wrongUsage("standard input or error is not a terminal, so the deletion cannot be shown and confirmed: " +
+			"--dry-run only says which servers would go")
 	}
 	for _, id := range ids {
 		id = strings.TrimPrefix(id, "server/")
@@ -247,8 +247,8 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}
-	d.say("Context %s (%s) has %s%s; %s has %s.", d.contextName(), d.controlHost, report.Count(plan.Machines, "Machine"), where,
-		d.targetHost, report.Count(plan.Nodes, "Node"))
+	d.say("Context %s (%s) has %s with servers of this cluster%s; %s has %s.", d.contextName(), d.controlHost,
+		report.Count(plan.Machines, "Machine"), where, d.targetHost, report.Count(plan.Nodes, "Node"))
 }
 
 // confirm asks whether to delete so many servers: whoever types the cluster's name has read which one it is.
@@ -291,7 +291,7 @@ func deletedExitCode(plan *deleteserver.Plan) int {
 	return code
 }
 
-func isTerminal(stream io.Reader) bool {
+func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 func (o *options) newDescribeCommand() *cobra.Command {
@@ -69,7 +70,9 @@ const (
 // serverIDs complete to the servers' IDs, with their names beside them.
 func serverIDs(servers []*list.Server) (ids []string) {
 	for _, server := range servers {
-		ids = append(ids, cobra.CompletionWithDesc(cell(server.Name), cell(server.ServerName)))
+		if validation.IsUUID(server.Name) {
+			ids = append(ids, cobra.CompletionWithDesc(server.Name, cell(server.ServerName)))
+		}
 	}
 	return ids
 }
@@ -154,7 +157,7 @@ func describedText(found *list.Result) string {
 		lines(servers, i)
 		line("Addresses", strings.Join(server.Addresses, ", "))
 		if console := server.Console; console != nil {
-			line("Console log", console.Cause)
+			line("Console log", cmp.Or(console.Cause, "nothing that explains a failure"))
 			for _, excerpt := range console.Lines {
 				_, _ = fmt.Fprintf(&text, "%-15s %s\n", "", report.OneLine(excerpt))
 			}

@@ -179,8 +179,8 @@ func printObjects[T object](o *options, format string, objects []T) error {
 		for _, each := range objects {
 			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
 			name := each.GetName()
-			if _, isServer := runtime.Object(each).(*list.Server); isServer && !validation.IsUUID(name) {
-				name = strconv.Quote(name) // nothing deletes it
+			if _, isServer := runtime.Object(each).(*list.Server); isServer {
+				name = shownID(name)
 			}
 			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, name); err != nil {
 				return err
@@ -197,6 +197,14 @@ func printObjects[T object](o *options, format string, objects []T) error {
 		return err
 	}
 	return printer.PrintObj(all, o.streams.Out)
+}
+
+// shownID is a server's ID, quoted where it is no UUID: nothing deletes such a server.
+func shownID(id string) string {
+	if id == "" || id == list.Unknown || validation.IsUUID(id) {
+		return id
+	}
+	return strconv.Quote(id)
 }
 
 // none is the cell without a value.
@@ -262,7 +270,7 @@ func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
 		default:
 			continue
 		}
-		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, machine.Server, machine.State,
+		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, shownID(machine.Server), machine.State,
 			string(machine.Ready), age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Cluster, machine.Node))
 	}
 	return t
@@ -272,7 +280,7 @@ func serversTable(found *list.Result) *metav1.Table {
 	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name", "+Namespace", "+Class",
 		"+Cluster", "+Project", "+Region")}
 	for _, server := range found.Servers {
-		t.Rows = append(t.Rows, row(server.Name, server.Machine, server.State, age(found.Time, server.CreationTimestamp.Time), server.MachineType,
+		t.Rows = append(t.Rows, row(shownID(server.Name), server.Machine, server.State, age(found.Time, server.CreationTimestamp.Time), server.MachineType,
 			server.Zone, noteCell(server.Notes), server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
 	}
 	return t
@@ -388,7 +396,7 @@ func details(found *list.Result, servers, allNamespaces bool) []*detail {
 	}
 	if servers {
 		for _, server := range found.Servers {
-			add(server.Name, server.Notes)
+			add(shownID(server.Name), server.Notes)
 		}
 		return all
 	}

@@ -279,7 +279,7 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 		t.Errorf("delete server: got %q, want no server of a Machine", got)
 	}
 	described := invocation{args: []string{"describe", "server/" + bastion, "--server", cluster.URL}, env: env}.run(t)
-	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n", "Console log:    unknown\n",
+	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n", "Console log:    nothing that explains a failure\n",
 		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks a label of the manager's\n")
 	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
 		"there is no server nobody in project " + iaasmock.DefaultProjectID + " in eu01: are namespace and context right?\n"}.run(t, "nobody", env, "")

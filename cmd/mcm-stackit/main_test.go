@@ -169,7 +169,7 @@ func TestWrongUsage(t *testing.T) {
 		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
 		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server is named"},
 		"delete without Nodes": {deleteServer(aServer, "--dry-run"), "--target-kubeconfig is missing"},
-		"nobody to ask":        {deleteServer(aServer, "--target-kubeconfig=x"), "standard input is not a terminal"},
+		"nobody to ask":        {deleteServer(aServer, "--target-kubeconfig=x"), "standard input or error is not a terminal"},
 		"delete unasked":       {deleteServer(aServer, "--target-kubeconfig=x", "--yes"), "unknown flag: --yes"},
 		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers are named, must be at most 100"},
 		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},

@@ -206,11 +206,18 @@ func (o *options) completeObjects(
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	o.requestTimeout = completionTimeout
-	access, err := o.operator(command.Context())
-	if err != nil {
+	found := make(chan *list.Result, 1)
+	go func() {
+		if access, err := o.operator(command.Context()); err == nil { // perhaps by a login plugin
+			found <- list.Read(command.Context(), access, list.Query{})
+		}
+	}()
+	select {
+	case result := <-found:
+		return names(result), cobra.ShellCompDirectiveNoFileComp
+	case <-time.After(completionTimeout + time.Second/2): // list.Read ends by itself, and has what it could read
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names(list.Read(command.Context(), access, list.Query{})), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeContext completes --context by the kubeconfig.

@@ -430,8 +430,12 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 	for i := range nics.GetItems() {
 		nic := &nics.GetItems()[i]
 		for _, text := range []string{nic.GetIpv4(), nic.GetIpv6()} {
-			if address, err := netip.ParseAddr(text); err == nil {
+			address, err := netip.ParseAddr(text)
+			switch {
+			case err == nil:
 				addresses = append(addresses, address.Unmap().WithZone(""))
+			case text != "":
+				return nil, date, fmt.Errorf("NIC %s has no IP address: %w", nic.GetId(), err)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (s *Server) end(outcome Outcome, format string, args ...any) {
 type Plan struct {
 	// Servers has one for each ID, in their order.
 	Servers []*Server
-	// Machines and Nodes count those that were looked at, Namespaces have the Machines.
+	// Machines counts those that name a server of one of the clusters, which are in Namespaces; Nodes counts all.
 	Machines, Nodes int
 	Namespaces      []string
 	// Places are where was looked.
@@ -88,7 +88,6 @@ type Plan struct {
 	Problems []error
 
 	access   *account.Access
-	clusters []map[string]string
 	accounts []*account.Account
 	// ofCluster are the IDs of the servers of each cluster, by its labels.
 	ofCluster map[string][]string
@@ -98,12 +97,22 @@ type Plan struct {
 	last    *facts
 }
 
-// facts are the Machines, and the Nodes of the target cluster, of a moment.
+// facts are the MachineClasses and Machines, and the Nodes of the target cluster, of a moment.
 type facts struct {
 	began    time.Time
+	classes  []*account.Class
+	clusters []map[string]string
 	machines []v1alpha1.Machine
 	owners   *account.Owners
 	nodes    []corev1.Node
+}
+
+// isOfCluster reports whether a Machine's class has the cluster labels.
+func (f *facts) isOfCluster(machine *v1alpha1.Machine, cluster map[string]string) bool {
+	return slices.ContainsFunc(f.classes, func(class *account.Class) bool {
+		return class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name && !class.IsForeign() &&
+			account.Carries(class.Inputs.ClusterLabels, cluster)
+	})
 }
 
 // Look reads the servers, and then who needs them: a Machine is there before its server. It changes
@@ -130,18 +139,18 @@ func Look(ctx context.Context, access *account.Access, ids []string, progress fu
 	if err != nil {
 		return nil, err
 	}
-	p.count(known)
 	for i, server := range p.Servers {
 		if server.Outcome != "" {
 			continue
 		}
-		if err := p.readCluster(ctx, server); err != nil {
+		if err := p.readCluster(ctx, server, known); err != nil {
 			return nil, err
 		}
 		if reason := p.refusal(shown[i], known); reason != "" {
 			server.end(Refused, "%s", reason)
 		}
 	}
+	p.count(known)
 	return p, nil
 }
 
@@ -158,13 +167,8 @@ func inParallel(servers []*Server, do func(i int, server *Server)) {
 	_ = group.Wait()
 }
 
-// readPlaces reads which clusters and accounts are looked at.
+// readPlaces reads which accounts are looked at.
 func (p *Plan) readPlaces(ctx context.Context) error {
-	classes, err := p.access.Classes(ctx, metav1.NamespaceAll)
-	if err != nil {
-		return err
-	}
-	p.clusters = account.Clusters(classes)
 	accounts, problems := p.access.Accounts(ctx, p.access.Namespace)
 	if len(accounts) == 0 {
 		return errors.Join(problems...)
@@ -197,8 +201,11 @@ func read(ctx context.Context, at *account.Account, id string) (*observation, er
 		return nil, err
 	}
 	addresses, date, err := at.Addresses(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errAddresses, at.Failure(err))
+	case len(addresses) == 0: // a list may be empty for a while
+		return nil, fmt.Errorf("%w: the API shows none", errAddresses)
 	}
 	return &observation{server, addresses, date}, nil
 }
@@ -227,7 +234,7 @@ func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	return nil
 }
 
-// facts returns Machines and Nodes that are at most factsTTL older than the call.
+// facts returns MachineClasses, Machines and Nodes that are at most factsTTL older than the call.
 func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	asked := p.access.Clock.Now()
 	select {
@@ -241,6 +248,10 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	}
 	known, nodes := &facts{began: p.access.Clock.Now()}, corev1.NodeList{}
 	var err error
+	if known.classes, err = p.access.Classes(ctx, metav1.NamespaceAll); err != nil {
+		return nil, err
+	}
+	known.clusters = account.Clusters(known.classes)
 	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
 		return nil, fmt.Errorf("cannot tell orphans without reading the Machines of all namespaces: %w", err)
 	}
@@ -252,10 +263,16 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	return known, nil
 }
 
+// count counts the Machines with servers of the clusters that were looked at, and the Nodes.
 func (p *Plan) count(known *facts) {
-	p.Machines, p.Nodes = len(known.machines), len(known.nodes)
+	ofClusters := slices.Concat(slices.Collect(maps.Values(p.ofCluster))...)
+	p.Nodes = len(known.nodes)
 	for i := range known.machines {
-		p.Namespaces = append(p.Namespaces, known.machines[i].Namespace)
+		machine := &known.machines[i]
+		if slices.ContainsFunc(account.IDsIn(machine.Spec.ProviderID), func(id string) bool { return slices.Contains(ofClusters, id) }) {
+			p.Machines++
+			p.Namespaces = append(p.Namespaces, machine.Namespace)
+		}
 	}
 	slices.Sort(p.Namespaces)
 	p.Namespaces = slices.Compact(p.Namespaces)
@@ -263,8 +280,8 @@ func (p *Plan) count(known *facts) {
 
 // readCluster reads which servers are of the server's cluster, once a cluster, in all places: its Nodes may be
 // servers of another region.
-func (p *Plan) readCluster(ctx context.Context, server *Server) error {
-	labels := account.ClusterOf(server.Shown, p.clusters)
+func (p *Plan) readCluster(ctx context.Context, server *Server, known *facts) error {
+	labels := account.ClusterOf(server.Shown, known.clusters)
 	cluster := account.ClusterText(labels)
 	if _, isRead := p.ofCluster[cluster]; isRead || labels == nil {
 		return nil
@@ -299,20 +316,30 @@ func (p *Plan) ToDelete() (all []*Server) {
 	return all
 }
 
+// ownedBy says what to do about a server that a Machine names. isOurs reports whether its class has the server's cluster
+// labels: a Machine of another cluster may have the same name.
+func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bool) string {
+	ids := account.IDsIn(machine.Spec.ProviderID)
+	switch {
+	case slices.Contains(ids, server.ID), isOurs && machine.Spec.ProviderID == "":
+		return fmt.Sprintf("Machine %s/%s names it; both go with: %s delete machine %s",
+			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
+	case isOurs && len(ids) > 0:
+		return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
+			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
+	}
+	return fmt.Sprintf("Machine %s/%s has its name, and by ProviderID and class it may be another's: find out whose it is",
+		machine.Namespace, machine.Name)
+}
+
 // refusal says why a server must not be deleted, and what to do; "" if it may be. There are three rules: no
 // Machine names it, and a MachineClass of the control cluster names its cluster; no Node of the target cluster
 // names it, Ready or not, and one of them names another server of its cluster, so that the target is the right
 // one; it is older than minAge by the API's clock, since nobody else's counts.
 func (p *Plan) refusal(server *observation, known *facts) string {
-	cluster := account.ClusterOf(server.Server, p.clusters)
+	cluster := account.ClusterOf(server.Server, known.clusters)
 	if owners := known.owners.Of(server.Server); len(owners) > 0 {
-		machine := owners[0]
-		if ids := account.IDsIn(machine.Spec.ProviderID); len(ids) > 0 && !slices.Contains(ids, server.ID) {
-			return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
-				machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
-		}
-		return fmt.Sprintf("Machine %s/%s names it; both go with: %s delete machine %s",
-			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
+		return p.ownedBy(owners[0], server, known.isOfCluster(owners[0], cluster))
 	}
 	const byHand = "find its owner, then delete it with the stackit CLI"
 	switch age := server.date.Sub(server.CreatedAt); {

@@ -145,6 +145,13 @@ func (r *rig) leave() {
 	}
 }
 
+// declass deletes the only MachineClass.
+func (r *rig) declass() {
+	if err := r.Access.Control.Delete(r.T.Context(), testrig.Class("worker", nil)); err != nil {
+		r.T.Error(err)
+	}
+}
+
 func (r *rig) create(in client.Client, object client.Object) {
 	if err := in.Create(r.T.Context(), object); err != nil {
 		r.T.Error(err)
@@ -290,21 +297,26 @@ func TestRefuses(t *testing.T) {
 			"Machine elsewhere/other names it"},
 		"it is a Machine's second": {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
 			"second server of Machine shoot--demo/lost-1"},
-		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
-		"it carries no cluster's label":   {label(testrig.ClusterKey, nil), "carries no cluster's label"},
-		"it is another cluster's":         {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
-		"it is of two clusters":           {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},
-		"its machine label was edited":    {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
-		"it has OpenStack's tag":          {label(tag, "1"), "OpenStack's tag " + tag},
-		"OpenStack's tag in metadata":     {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
-		"it is young":                     {young, "it is 0s old"},
-		"it is young and in ERROR":        {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
-		"it is young and going":           {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
-		"our clock is ahead":              {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
-		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
-		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
+		"another cluster's Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "aws:///eu-central-1/i-0abc")) },
+			"Machine elsewhere/lost-1 has its name, and by ProviderID and class it may be another's: find out whose it is"},
+		"another cluster's new Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "")) }, "find out whose it is"},
+		"it lacks the machine label":                 {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
+		"it carries no cluster's label":              {label(testrig.ClusterKey, nil), "carries no cluster's label"},
+		"it is another cluster's":                    {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
+		"it is of two clusters":                      {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},
+		"its machine label was edited":               {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
+		"it has OpenStack's tag":                     {label(tag, "1"), "OpenStack's tag " + tag},
+		"OpenStack's tag in metadata":                {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
+		"it is young":                                {young, "it is 0s old"},
+		"it is young and in ERROR":                   {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
+		"it is young and going":                      {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
+		"our clock is ahead":                         {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
+		"an answer without a Date":                   {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
+		"an answer without creation time":            {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
 		"its addresses cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 500}) },
 			"its addresses cannot be read"},
+		"its addresses are an empty list": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", EmptyList: true}) },
+			"its addresses cannot be read: the API shows none"},
 		"a Node has its ID":      {withNode((*rig).hasID), node},
 		"a Node has its UUID":    {withNode((*rig).hasUUID), node},
 		"a Node has its name":    {withNode(func(_ *rig, n *corev1.Node) { n.Name = lost + ".example.org" }), "Node lost-1.example.org of the target"},

@@ -225,17 +225,25 @@ func isOtherSidecar(container *corev1.Container) bool {
 // must never be started on ProviderIDs that were rewritten.
 const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
 
+// beforeStart is said in the place of a command: a manager that starts without its Machines deletes their servers.
+const beforeStart = "before it starts, compare mcm-stackit list and list servers: Machines that were lost are restored first " +
+	"(kubernetes/runbooks.md#stackitmanagerdown)"
+
 // isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
 func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar != nil }
 
 func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) {
 	if found == nil {
 		text := fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace)
-		if d.otherSidecar != nil {
+		switch {
+		case d.otherSidecar != nil:
 			d.wrong(subject, fmt.Sprintf("%s, but Deployment %s has image %s", text,
 				d.otherSidecar.deployment.Name, d.otherSidecar.container.Image), asMigration)
-		} else {
-			d.wrong(subject, text, "deploy it (kubernetes/README.md; in Gardener the extension does), or name the namespace of the Machines with -n")
+		case d.isMigrating():
+			d.wrong(subject, text, asMigration)
+		default:
+			d.wrong(subject, text, "name the namespace of the Machines with -n, or deploy it (kubernetes/README.md; in Gardener the "+
+				"extension does): "+beforeStart)
 		}
 		return false
 	}
@@ -249,8 +257,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to nothing", asMigration)
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to nothing",
-			fmt.Sprintf("unless the cluster sleeps: %s scale deployment %s --replicas=1", d.Kubectl(d.Namespace), found.deployment.Name))
+		d.wrong(subject, text+": scaled to nothing", "does the cluster sleep? "+beforeStart)
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():
@@ -290,7 +297,8 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
-		d.wrong(subject, "does not exist: nobody has ever led", "start it; with "+leaderElectOff+" there is none, and only one replica may run")
+		d.wrong(subject, "does not exist: nobody has ever led", "see what is said of its Deployment; with "+leaderElectOff+
+			" there is none, and only one replica may run")
 		return
 	}
 	if err != nil {
@@ -299,14 +307,14 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || lease.Spec.RenewTime == nil {
-		d.wrong(subject, "nobody holds it", "see that a Pod of it runs")
+		d.wrong(subject, "nobody holds it", "see what is said of its Deployment")
 		return
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	age := d.Clock.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
 	found := fmt.Sprintf("%s holds it, renewed %s ago, for %s", holder, max(age, 0), duration)
 	if age > duration {
-		d.wrong(subject, found+": nobody leads now", "see that a Pod of it runs, and that this computer's clock is right")
+		d.wrong(subject, found+": nobody leads now", "see what is said of its Deployment, and that this computer's clock is right")
 		return
 	}
 	d.fine(subject, found)

@@ -163,10 +163,14 @@ func TestCluster(t *testing.T) {
 				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
-		"scaled to nothing": {func(c *clinic) {
-			c.deployment.Spec.Replicas, c.Access.KubectlFlags = ptr.To[int32](0), " --context seed"
-		},
-			1, []string{"scaled to nothing", "kubectl --context seed -n shoot--demo scale deployment mcm --replicas=1"}},
+		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
+			1, []string{"scaled to nothing; does the cluster sleep? " + beforeStart}},
+		"nothing deployed, with Machines that are being migrated": {func(c *clinic) {
+			c.remove(c.deployment)
+			machine := testrig.Machine("worker-1", "worker", "")
+			machine.Annotations = map[string]string{"stackit.cloud/migrated-machine": "true"}
+			c.Add(machine)
+		}, 1, []string{"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it; " + asMigration}},
 		"scaled to nothing, with Machines that are being migrated": {func(c *clinic) {
 			c.deployment.Spec.Replicas = ptr.To[int32](0)
 			machine := testrig.Machine("worker-1", "worker", "")

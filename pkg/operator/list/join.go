@@ -5,7 +5,6 @@ package list
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -41,7 +40,7 @@ type serverView struct {
 	// byID says that the owner's ProviderID names it.
 	byID bool
 
-	addresses []netip.Addr
+	addresses []string
 	console   *Console
 }
 
@@ -82,10 +81,10 @@ func (s *observation) join() {
 
 // findOwner sets the owner to that of the Machines that name the server.
 func (v *serverView) findOwner() {
-	for _, machine := range v.named {
-		if id, err := providerid.Parse(machine.Spec.ProviderID, v.at.project); err == nil && id == v.ID {
+	for _, machine := range v.named { // of two, that of the server's label
+		id, err := providerid.Parse(machine.Spec.ProviderID, v.at.project)
+		if err == nil && id == v.ID && (v.owner == nil || machine.Name == v.Labels[provider.StackitMachineLabel]) {
 			v.owner, v.byID = machine, true
-			break
 		}
 	}
 	for _, machine := range v.named {
@@ -144,7 +143,7 @@ func (s *observation) isAsked(machine *machineView) bool {
 // is checked. Where the classes are not known, it is shown whatever its cluster.
 func (s *observation) isShown(server *serverView) bool {
 	if s.query.Server != "" {
-		return server.ID == s.query.Server || server.Name == s.query.Server
+		return server.ID == strings.ToLower(s.query.Server) || server.Name == s.query.Server
 	}
 	if slices.ContainsFunc(server.named, s.isAsked) {
 		return true
@@ -191,6 +190,11 @@ func (m *machineView) server() *serverView {
 func (m *machineView) mayWaitForServer() bool {
 	phase := m.Status.CurrentStatus.Phase
 	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
+}
+
+// namesInAnotherForm reports whether the ProviderID has the server's ID in a form that the driver refuses.
+func (m *machineView) namesInAnotherForm(server *serverView) bool {
+	return !server.byID && slices.Contains(account.IDsIn(m.Spec.ProviderID), server.ID)
 }
 
 // clusterLabels are those of the Machine's class; nil if they are not known.

@@ -73,13 +73,14 @@ type Server struct {
 	MachineType      string `json:"machineType"`
 	Zone             string `json:"zone,omitempty"`
 	Notes            []Note `json:"notes,omitempty"`
-	// Addresses are those of its NICs. They are read for a query about one Machine or server, Console for one
-	// about a server.
+	// Addresses are those of its NICs, Unknown alone if they could not be read. They are read for a query about one
+	// Machine or server, Console for one about a server.
 	Addresses []string `json:"addresses,omitempty"`
 	Console   *Console `json:"console,omitempty"`
 }
 
-// Console is what a server's console log explains: the words of kubernetes/runbooks.md, and the lines that show it.
+// Console is what a server's console log explains, in the words of kubernetes/runbooks.md, and the lines that show it. Cause
+// is "" if no pattern matches, Unknown if it could not be read.
 type Console struct {
 	Cause string   `json:"cause"`
 	Lines []string `json:"lines,omitempty"`
@@ -162,8 +163,14 @@ const (
 	NoteDuplicate NoteKind = "duplicate"
 	// NoteAnothers is a server that a Machine names, and that is not its own by its labels.
 	NoteAnothers NoteKind = "labels of another"
+	// NoteAnothersServer is a Machine whose ProviderID names another Machine's server.
+	NoteAnothersServer NoteKind = "server of another Machine"
 	// NoteClassDeleted is a Machine whose class does not exist.
 	NoteClassDeleted NoteKind = "class deleted"
+	// NoteClassForeign is a Machine whose class is another provider's.
+	NoteClassForeign NoteKind = "class of another provider"
+	// NoteElsewhere is a Machine whose server is not where its class and Secret say.
+	NoteElsewhere NoteKind = "in another project or region"
 	// NoteSecretMissing is a Machine whose class's Secret does not exist.
 	NoteSecretMissing NoteKind = "Secret missing"
 	// NoteNoServer is a Machine whose server does not exist.
@@ -207,8 +214,8 @@ func (n *Note) String() string {
 
 // IsHealthy says whether there is nothing to say of a Machine but that its Node is ready.
 func (m *Machine) IsHealthy() bool {
-	server := provider.Server{Status: m.State}
-	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0
+	server, last := provider.Server{Status: m.State}, m.LastOperation
+	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0 && (last == nil || last.State != v1alpha1.MachineStateFailed)
 }
 
 // IsOrphan says whether the server is an orphan.

@@ -188,6 +188,14 @@ func TestNotesOfOneMachine(t *testing.T) {
 			r.Server(m.Name, own(m.Name))
 			r.Server(m.Name, own(m.Name))
 		}, "duplicate", "and needs one " + account.RemedyOrphan},
+		"its ID in upper case": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + strings.ToUpper(r.Server(m.Name, own(m.Name)))
+		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},
+		"the server of another Machine": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			id := r.Server("x-right", own("x-right"))
+			r.Add(testrig.WithNode(testrig.Machine("x-right", "worker", id), corev1.ConditionTrue))
+			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + id
+		}, "server of another Machine", "is that of Machine shoot--demo/x-right correct"},
 		"two servers from OpenStack": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID, m.Annotations = "", map[string]string{"stackit.cloud/migrated-machine": "true"}
 			r.Server(m.Name, nil)
@@ -201,7 +209,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "no server", "is DELETING " + remedyNoServer},
 		"another project's server": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
-		}, "no server", "restore the project in the Secret"},
+		}, "no server", "correct spec.providerID or, if it names the right project, restore that"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
 			"unknown", "but its Node is Ready"},
 		"a ProviderID of one part": {func(r *testrig.Rig, m *v1alpha1.Machine) {
@@ -263,6 +271,9 @@ func (instantly) NewTimer(time.Duration) clock.Timer { return clock.RealClock{}.
 func TestLostMachinesAreRestoredFirst(t *testing.T) {
 	r := testrig.New(t)
 	r.Server("worker-1", own("worker-1"))
+	elsewhere := testrig.Machine("worker-9", "aws", "") // says nothing of this cluster
+	elsewhere.Namespace, elsewhere.Spec.ProviderID = "team-b", "aws:///eu-central-1/i-0abc"
+	r.Add(elsewhere)
 	r.MakeClusters()
 	for _, server := range Read(t.Context(), r.Access, Query{}).Servers {
 		if note := server.Notes[0]; note.Kind != NoteOrphan || note.Remedy != remedyRestore {
@@ -354,7 +365,7 @@ func TestOneServer(t *testing.T) {
 		"of another cluster":   {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here", &Console{Cause: "refused"}, ""},
 		"nobody's":             {nil, nil, "not managed here", &Console{Cause: "refused"}, ""},
 		"its NICs are refused": {own("worker-1"), fails("ListServerNICs"), "orphan", refused, "addresses of server"},
-		"its log is refused":   {own("worker-1"), fails("GetServerLog"), "orphan", nil, "console log of server"},
+		"its log is refused":   {own("worker-1"), fails("GetServerLog"), "orphan", &Console{Cause: Unknown}, "console log of server"},
 		"a list lacks it": {own("worker-1"), func(r *testrig.Rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
 		}, "orphan", refused, "the list lacks server"},
@@ -398,17 +409,83 @@ func fails(operation string) func(*testrig.Rig) {
 }
 
 func TestAServerThatIsNowhere(t *testing.T) {
-	for name, unknown := range map[string]bool{goneID: false, "nobody": false, "refused": true} {
-		r := testrig.New(t)
-		r.Server("first", own("first"))
-		if name == "refused" {
-			fails("ListServers")(r)
+	for name, row := range map[string]struct {
+		asked   string
+		change  func(*testrig.Rig)
+		unknown string
+	}{
+		"an ID":   {goneID, func(*testrig.Rig) {}, ""},
+		"a name":  {"nobody", func(*testrig.Rig) {}, ""},
+		"refused": {"nobody", fails("ListServers"), "NoPermission"},
+		"a Machine names it": {goneID, func(r *testrig.Rig) {
+			r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionTrue))
+		}, "Machine shoot--demo/lost names it, and no read shows it"},
+		"a Machine has the name": {"lost", func(r *testrig.Rig) {
+			r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionTrue))
+		}, "Machine shoot--demo/lost names it, and no read shows it"},
+		"an empty project": {"nobody", func(r *testrig.Rig) {
+			r.Access.Clock = instantly{}
+			r.Cloud.Inject(iaasmock.Fault{EmptyProject: true})
+		}, "the API shows no server at all in project"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testrig.New(t)
+			r.Server("first", own("first"))
+			row.change(r)
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, Query{Server: row.asked})
+			text := strings.Join(found.Unknown, " ")
+			if len(found.Servers) > 0 || (text == "") != (row.unknown == "") || !strings.Contains(text, row.unknown) {
+				t.Errorf("got %+v", found)
+			}
+		})
+	}
+}
+
+// A list that lacks a server does not hide it from who asks for it by its Machine's name, or by its ID in upper case.
+func TestAServerThatAListLacksIsDescribed(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("first", own("first"))
+	id := r.Server("worker-1", own("worker-1"))
+	r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", id), corev1.ConditionTrue))
+	r.MakeClusters()
+	r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
+	for _, asked := range []string{"worker-1", id, strings.ToUpper(id)} {
+		if found := Read(t.Context(), r.Access, Query{Server: asked}); len(found.Servers) != 1 || found.Servers[0].Name != id {
+			t.Errorf("%s: got %+v", asked, found)
 		}
-		r.MakeClusters()
-		found := Read(t.Context(), r.Access, Query{Server: name})
-		if len(found.Servers) > 0 || len(found.Unknown) > 0 != unknown || found.ServersRead == unknown {
-			t.Errorf("%s: got %+v", name, found)
-		}
+	}
+}
+
+// What a folded line must not hide.
+func TestHealthyIsWhatTheDriverCanServe(t *testing.T) {
+	for name, change := range map[string]func(*testrig.Rig, *v1alpha1.Machine){
+		"": func(*testrig.Rig, *v1alpha1.Machine) {},
+		"class of another provider": func(r *testrig.Rig, _ *v1alpha1.Machine) {
+			r.Objects[1].(*v1alpha1.MachineClass).Provider = "openstack"
+			r.Access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01"}
+		},
+		"in another project or region": func(r *testrig.Rig, _ *v1alpha1.Machine) {
+			second := testrig.Class("second", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+			r.Add(second)
+			r.Objects[1] = testrig.Class("worker", map[string]any{"region": "eu02", "labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+		},
+		"its last operation failed": func(_ *testrig.Rig, m *v1alpha1.Machine) {
+			m.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: "x", Type: "HealthCheck"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testrig.New(t)
+			machine := testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue)
+			change(r, machine)
+			r.Add(machine)
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, Query{}).Machines[0]
+			words := say(&Result{Machines: []*Machine{found}})["machine worker-1"]
+			if found.IsHealthy() != (name == "") || !strings.HasPrefix(name, "its ") && !strings.Contains(words, name) {
+				t.Errorf("got %+v", found)
+			}
+		})
 	}
 }
 

@@ -38,13 +38,15 @@ const (
 
 // Remedies of notes that come from no call of the driver.
 const (
-	remedyLostClass = "create the class again: the manager and the driver cannot work without it"
-	remedyNoServer  = "delete the Machine: its MachineSet, if it has one, makes another"
-	remedyNoSecret  = "make the Secret in the namespace of the class: the driver is not called without it"
-	remedyRestore   = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
-	remedyLabel     = "restore the labels if the server belongs to the Machine"
-	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
-	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
+	remedyLostClass  = "create the class again: the manager and the driver cannot work without it"
+	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, makes another"
+	remedyProviderID = "correct spec.providerID or, if it names the right project, restore that in the Secret: servers do not move"
+	remedyElsewhere  = "restore project and region in class and Secret: servers do not move"
+	remedyNoSecret   = "make the Secret in the namespace of the class: the driver is not called without it"
+	remedyRestore    = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
+	remedyLabel      = "restore the labels if the server belongs to the Machine"
+	remedyDeleting   = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
+	remedyOtherwise  = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 	remedySeveral = "write the ProviderID of the right one into the Machine's spec.providerID: " +
 		"the driver takes none of several"
@@ -72,7 +74,7 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	case v.whose == account.Orphan && v.IsDeleting():
 		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it", Remedy: remedyDeleting}}
 	case v.whose == account.Orphan:
-		return []Note{{Kind: NoteOrphan, Reason: "no Machine of any namespace names it", Remedy: s.remedyOrphan()}}
+		return []Note{{Kind: NoteOrphan, Reason: "no Machine of any namespace names it", Remedy: s.remedyOrphan(v)}}
 	case s.query.Server != "" && (v.whose == account.Unmanaged || v.whose == account.OtherCluster && s.classesRead):
 		return []Note{{Kind: NoteStranger, Reason: string(v.whose)}}
 	default: // shown because not all classes or Machines are known
@@ -80,11 +82,15 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	}
 }
 
-func (s *observation) remedyOrphan() string {
-	if len(s.machines) == 0 {
+// remedyOrphan asks for the Machines first where no other server of the cluster has one.
+func (s *observation) remedyOrphan(v *serverView) string {
+	cluster := account.ClusterOf(v.Server, s.clusters)
+	hasMachine := func(other *serverView) bool { return other.owner != nil && account.Carries(other.Labels, cluster) }
+	if !slices.ContainsFunc(s.serverViews, hasMachine) {
 		return remedyRestore
 	}
-	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + " delete server ID --target-kubeconfig FILE"
+	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + s.KubectlFlags + " -n " + s.Namespace +
+		" delete server ID --target-kubeconfig FILE"
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -94,6 +100,8 @@ func duplicateNotes(v *serverView) []Note {
 	reason := ""
 	switch {
 	case v.byID, v.IsDeleting():
+	case machine.namesInAnotherForm(v):
+		return []Note{listedOtherwise(v)}
 	case machine.Spec.ProviderID != "":
 		reason = fmt.Sprintf("the server of Machine %s/%s is %s", machine.Namespace, machine.Name, lastSegment(machine.Spec.ProviderID))
 	case first != v:
@@ -137,13 +145,16 @@ func anothersLabel(machine *machineView, server *provider.Server) string {
 // listedNotes says whether the manager takes a Machine's server for an orphan: it compares the
 // ProviderIDs of the Machine and of the driver's list as strings.
 func listedNotes(v *serverView) []Note {
-	listed := providerid.Format(v.at.project, v.ID)
-	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) || v.owner.Spec.ProviderID == listed {
+	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) || v.owner.Spec.ProviderID == providerid.Format(v.at.project, v.ID) {
 		return nil
 	}
-	return []Note{{Kind: NoteListedOtherwise, Remedy: remedyOtherwise,
-		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", report.OneLine(v.owner.Spec.ProviderID), listed),
-		Cause:  "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}}
+	return []Note{listedOtherwise(v)}
+}
+
+func listedOtherwise(v *serverView) Note {
+	return Note{Kind: NoteListedOtherwise, Remedy: remedyOtherwise, Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s",
+		report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
+		Cause: "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}
 }
 
 // machineNotes returns what is worth knowing of a Machine and of the servers that it names.
@@ -155,6 +166,14 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 	if machine.class == nil && s.classesRead {
 		notes = append(notes, Note{Kind: NoteClassDeleted, Remedy: remedyLostClass,
 			Reason: fmt.Sprintf("MachineClass %s/%s does not exist", machine.Namespace, machine.Spec.Class.Name)})
+	}
+	if machine.class != nil && machine.class.IsForeign() {
+		notes = append(notes, Note{Kind: NoteClassForeign, Reason: fmt.Sprintf("MachineClass %s is of provider %q: STACKIT's sidecar does not serve it",
+			machine.class.Name, machine.class.Provider)})
+	}
+	if server, at := machine.server(), s.placeOf(machine); server != nil && at != nil && at != server.at {
+		notes = append(notes, Note{Kind: NoteElsewhere, Remedy: remedyElsewhere,
+			Reason: fmt.Sprintf("server %s is in %v, and class or Secret name %v now", server.ID, server.at, at)})
 	}
 	if machine.class != nil && s.secretless[machine.class.Subject()] != "" {
 		notes = append(notes, Note{Kind: NoteSecretMissing, Reason: s.secretless[machine.class.Subject()], Remedy: remedyNoSecret})
@@ -236,8 +255,13 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the API shows no server at all in %v", at)}
 	case machine.Spec.ProviderID == "":
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", at), Remedy: remedyNoServer}
+	case err != nil && slices.ContainsFunc(machine.servers, machine.namesInAnotherForm): // the server's note says it
+		return nil
 	case err != nil:
-		return &Note{Kind: NoteNoServer, Reason: report.OneLine(err.Error()), Remedy: "restore the project in the Secret: servers do not move"}
+		return &Note{Kind: NoteNoServer, Reason: report.OneLine(err.Error()), Remedy: remedyProviderID}
+	case s.ownerOf(id) != nil:
+		return &Note{Kind: NoteAnothersServer, Remedy: "correct the Machine's spec.providerID",
+			Reason: fmt.Sprintf("server %s is that of Machine %s/%s", id, s.ownerOf(id).Namespace, s.ownerOf(id).Name)}
 	case !slices.Contains(at.gone, id):
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}
 	case s.readiness(machine) == Ready:
@@ -245,6 +269,16 @@ func (s *observation) missingServer(machine *machineView) *Note {
 	default:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, at), Remedy: remedyNoServer}
 	}
+}
+
+// ownerOf returns the Machine whose server has the ID; nil if none was seen.
+func (s *observation) ownerOf(id string) *machineView {
+	for _, server := range s.serverViews {
+		if server.ID == id {
+			return server.owner
+		}
+	}
+	return nil
 }
 
 // remedy is a row of the table of kubernetes/runbooks.md, "When a Machine does not come up".

@@ -21,7 +21,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -247,16 +246,47 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 		if err != nil || id == "" {
 			continue
 		}
+		if slices.ContainsFunc(at.servers, func(server provider.Server) bool { return server.ID == id }) {
+			continue // it is another Machine's
+		}
 		if at.asked++; at.asked > mostByID {
 			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, mostByID))
 			continue
 		}
 		found = s.readByID(ctx, at, id) || found
 	}
-	if validation.IsUUID(s.query.Server) && !slices.ContainsFunc(s.serverViews, s.isShown) {
-		for _, at := range s.places {
-			found = at.used != nil && s.readByID(ctx, at, s.query.Server) || found
+	return s.readAsked(ctx) || found
+}
+
+// readAsked reads the server of the query, which no list has shown, by the IDs that it may have. It says whether it is there.
+func (s *observation) readAsked(ctx context.Context) (found bool) {
+	asked := s.query.Server
+	if asked == "" || slices.ContainsFunc(s.serverViews, s.isShown) {
+		return false
+	}
+	ids, named := account.IDsIn(asked), ""
+	for i := range s.machines {
+		machine := &s.machines[i]
+		if ofMachine := account.IDsIn(machine.Spec.ProviderID); machine.Name == asked || slices.ContainsFunc(ids, func(id string) bool {
+			return slices.Contains(ofMachine, id)
+		}) {
+			ids, named = append(ids, ofMachine...), machine.Namespace+"/"+machine.Name
 		}
+	}
+	slices.Sort(ids)
+	for _, at := range s.places {
+		if at.used == nil {
+			continue
+		}
+		for _, id := range slices.Compact(ids) {
+			found = s.readByID(ctx, at, id) || found
+		}
+		if !found && len(at.servers) == 0 {
+			s.miss("server "+asked, fmt.Sprintf("the API shows no server at all in %v", at))
+		}
+	}
+	if !found && named != "" {
+		s.miss("server "+asked, fmt.Sprintf("Machine %s names it, and no read shows it", named))
 	}
 	return found
 }
@@ -282,8 +312,12 @@ func (s *observation) readDetails(ctx context.Context) {
 		if !s.query.isAboutOne() || !s.isShown(server) {
 			continue
 		}
-		var err error
-		if server.addresses, _, err = server.at.used.Addresses(ctx, server.ID); err != nil {
+		addresses, _, err := server.at.used.Addresses(ctx, server.ID)
+		for _, address := range addresses {
+			server.addresses = append(server.addresses, address.String())
+		}
+		if err != nil {
+			server.addresses = []string{Unknown}
 			s.miss("addresses of server "+server.ID, s.failure(ctx, err))
 		}
 		if s.query.Server != "" {
@@ -307,7 +341,10 @@ func (s *observation) readConsole(ctx context.Context, server *serverView) {
 	cause, lines, err := server.at.used.Console(ctx, server.ID, userData)
 	switch {
 	case err != nil:
+		server.console = &Console{Cause: Unknown}
 		s.miss("console log of server "+server.ID, s.failure(ctx, err))
+	case cause == Unknown: // no pattern matches
+		server.console = &Console{}
 	case isKnown:
 		server.console = &Console{Cause: cause, Lines: lines}
 	default:

@@ -69,7 +69,8 @@ var _ = Describe("mcm-stackit delete server", longest, journey, func() {
 		result := command.run(ctx, args("--dry-run", "server/"+lost, owned, node, missing, lost)...)
 		Expect(result.Code).To(Equal(report.ExitUnknown), result.Stderr)
 		Expect(strings.Split(strings.TrimSpace(result.Stdout), "\n")).To(ConsistOf(refusals...))
-		Expect(result.Stderr).To(And(ContainSubstring("has 1 Machine in "+env.Namespace()), ContainSubstring(lost+"   lost-1")))
+		Expect(result.Stderr).To(And(ContainSubstring(lost+"   lost-1"),
+			ContainSubstring("has 1 Machine with servers of this cluster in "+env.Namespace())))
 		Expect(c.serverIDs()).To(ContainElements(lost, owned, node))
 
 		By("asking for the cluster's name")

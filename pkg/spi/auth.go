@@ -28,9 +28,9 @@ type authenticated struct {
 	tokens *tokenSource
 }
 
-// RoundTrip sends the request with a token. On a 401, in any form, the token is dropped and
-// the request sent once more with a new one: tokens can be revoked before they
-// expire. A POST is sent again only if the API itself refused it.
+// RoundTrip sends the request with a token. On any 401 it drops the token and sends the request
+// once more with a new one: tokens can be revoked before they expire. A POST is sent again only if
+// the API itself, not a gateway, refused it.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, token, err := a.send(request, nil)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
@@ -44,8 +44,8 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 	return again, err
 }
 
-// send returns the answer, and the token that the request had. before is the answer for
-// which the request is sent again, nil the first time.
+// send returns the answer, and the request's token. before is the answer that led to the
+// repetition; nil the first time.
 func (a *authenticated) send(request *http.Request, before *http.Response) (*http.Response, string, error) {
 	token, err := a.tokens.get(request.Context())
 	if err != nil {
@@ -64,28 +64,28 @@ func (a *authenticated) send(request *http.Request, before *http.Response) (*htt
 }
 
 const (
-	// expiryLeeway renews a token before it expires under way.
+	// expiryLeeway is how long before its expiry a token is renewed, so that it does not expire in
+	// flight.
 	expiryLeeway = 10 * time.Second
-	// shortestLifetime a token is used for at least: a local clock that is ahead
-	// would otherwise ask for a new one with every call. If it has really expired,
-	// the API's 401 tells.
+	// shortestLifetime is the minimum time a token is used: otherwise a local clock that is ahead
+	// would fetch a token for every call. If it has really expired, the API answers 401.
 	shortestLifetime = 30 * time.Second
-	// unknownLifetime is assumed of a token that does not say when it expires.
+	// unknownLifetime is the assumed lifetime of a token without an expiry.
 	unknownLifetime = 5 * time.Minute
-	// tokenAttempts bounds how often a fetch asks an endpoint that is down.
+	// tokenAttempts limits the attempts of one fetch while the endpoint is down.
 	tokenAttempts = 3
-	// firstTokenPause is the time from a failed fetch to the next. It doubles with each
-	// failure in a row, up to maxTokenPause.
+	// firstTokenPause is the pause after a failed fetch. It doubles with each consecutive failure, up
+	// to maxTokenPause.
 	firstTokenPause = time.Second
 	maxTokenPause   = 30 * time.Second
 )
 
-// exchange asks a token endpoint for an access token, once, through the attempt: what it
-// shows of itself is a signed assertion (key.go) or a workload identity's token (identity.go).
-// A *CredentialsError means that nothing was sent.
+// exchange asks a token endpoint for an access token, once, through the attempt. It presents a
+// signed assertion (key.go) or a workload identity's token (identity.go). A *CredentialsError means
+// that nothing was sent.
 type exchange func(attempt *tokenAttempt) (token string, err error)
 
-// tokenSource fetches and keeps the access token of one service account.
+// tokenSource fetches and caches the access token of one service account.
 type tokenSource struct {
 	exchange exchange
 	next     http.RoundTripper
@@ -96,8 +96,8 @@ type tokenSource struct {
 	mu      sync.Mutex
 	token   string
 	expires time.Time
-	// failure is the error of the last fetch, and everybody's until retryAt; nil if it
-	// succeeded. pause is the time between the two.
+	// failure is the error of the last fetch, which all callers get until retryAt; nil if it
+	// succeeded. pause is the time from the failure to retryAt.
 	failure error
 	retryAt time.Time
 	pause   time.Duration
@@ -107,8 +107,8 @@ func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock
 	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}
 }
 
-// get returns a valid token, and fetches one if there is none. Concurrent callers
-// share one fetch; a caller whose context ends leaves it to the others.
+// get returns a valid token, and fetches one if there is none. Concurrent callers share one fetch,
+// which goes on if one caller's context ends.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -125,8 +125,7 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 	}
 }
 
-// known returns the token that was fetched last, or why there is none; neither if a fetch
-// is due.
+// known returns the cached token, or the error of the last fetch; neither if a fetch is due.
 func (t *tokenSource) known() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +156,7 @@ func (t *tokenSource) renew() (any, error) {
 	return token, nil
 }
 
-// drop forgets the token, if it is still the one that was refused.
+// drop forgets the token, unless it was renewed since the refusal.
 func (t *tokenSource) drop(refused string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,8 +165,8 @@ func (t *tokenSource) drop(refused string) {
 	}
 }
 
-// fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay.
+// fetchWithRetry fetches a token, with retries if the endpoint is down. Every attempt signs a new
+// assertion: a repeated one may be refused as a replay.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
 		token, expires, err = t.fetchOnce()
@@ -191,8 +190,8 @@ func tokenResult(err error) string {
 	}
 }
 
-// accessToken asks one of the SDK's flows, which may panic: on some answers, and crypto/rsa with
-// a key that has an even factor.
+// accessToken calls one of the SDK's flows, and recovers from panics: the SDK panics on some
+// answers, crypto/rsa on a key that has an even factor.
 func accessToken(flow interface{ GetAccessToken() (string, error) }) (token string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -224,7 +223,8 @@ func (t *tokenSource) fetchOnce() (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// tokenAttempt is the transport of one exchange. It notes whether the request was sent, and answered.
+// tokenAttempt is the transport of one exchange. It notes whether the request was sent and
+// answered.
 type tokenAttempt struct {
 	next           http.RoundTripper
 	sent, received bool
@@ -242,7 +242,7 @@ func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, err
 }
 
-// Date is the clock of who answered, to the second; the zero time if the answer has none.
+// Date returns the Date header, the server's clock to the second; the zero time without one.
 func Date(header http.Header) time.Time {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
@@ -251,9 +251,9 @@ func Date(header http.Header) time.Time {
 	return date
 }
 
-// tokenFailure returns the error for an answer without a usable token; err is the SDK's. The body is
-// dropped: it may repeat the assertion, and the SDK's error about a page that is no JSON looks to
-// Gardener like wrong credentials.
+// tokenFailure returns the error for an answer without a usable token; err is the SDK's. The body
+// is dropped: it may repeat the assertion, and Gardener takes the SDK's error about a page that is
+// not JSON for wrong credentials.
 func tokenFailure(err error, date time.Time) error {
 	failure := &TokenError{Date: date}
 	var answer *oapierror.GenericOpenAPIError
@@ -271,18 +271,18 @@ func tokenFailure(err error, date time.Time) error {
 }
 
 var (
-	// refusals are the codes of RFC 6749, 5.2, by which a token endpoint refuses credentials.
+	// refusals are the codes of RFC 6749, 5.2, with which a token endpoint refuses credentials.
 	// accounts.stackit.cloud answers 400 {"error":"invalid_grant"} to a key that was deleted or
 	// switched off.
 	refusals = []string{"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request"}
-	// keyNotFound is how service-account.api.stackit.cloud says the same (the SDK's
+	// keyNotFound matches the same refusal by service-account.api.stackit.cloud (the SDK's
 	// core/clients/key_flow.go looks for it, too).
 	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid \S* ?was not found`)
 )
 
-// isRefusal reports whether a token endpoint's answer refuses the credentials. Everything else is an
-// outage: a page of the gateway with 403 stood before STACKIT's APIs for minutes, and the gateway's own
-// JSON has an "error" as well, such as "Forbidden".
+// isRefusal reports whether a token endpoint's answer refuses the credentials. Every other failure
+// is an outage: STACKIT's gateway has answered 403 with a page for minutes, and its own JSON has an
+// "error" as well, such as "Forbidden".
 func isRefusal(status int, body []byte) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
@@ -301,8 +301,8 @@ func isRefusal(status int, body []byte) bool {
 		func(field string) bool { return keyNotFound.MatchString(text(field)) })
 }
 
-// expiry of a token: its exp claim, else a guess. If that is too late a 401 tells, and the
-// token is renewed.
+// expiry returns the token's exp claim, or a guess without one. If the guess is too late, a 401
+// renews the token.
 func expiry(token string, requested time.Time) time.Time {
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, &jwt.RegisteredClaims{})
 	if err == nil {
@@ -313,7 +313,7 @@ func expiry(token string, requested time.Time) time.Time {
 	return requested.Add(unknownLifetime)
 }
 
-// isHeaderValue says whether the token can stand in a header.
+// isHeaderValue reports whether the token is valid in a header.
 func isHeaderValue(token string) bool {
 	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }

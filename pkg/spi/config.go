@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
+// DefaultEndpoint is the URL of the IaaS API, unless the environment overrides it.
 const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 
-// defaultTokenURL is where access tokens are asked for, unless the key or the environment
-// says something else. Keys of before 2026 name it, or none.
+// defaultTokenURL is the token endpoint, unless the key or the environment overrides it. Keys from
+// before 2026 name it, or none.
 const defaultTokenURL = "https://service-account.api.stackit.cloud/token"
 
-// defaultIdentityURL is where the tokens of workload identities are exchanged for access
-// tokens, unless the environment says something else.
+// defaultIdentityURL is the endpoint that exchanges the tokens of workload identities for access
+// tokens, unless the environment overrides it.
 const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
 // FlagTokenHosts is the sidecar's flag for Config.TokenHosts: errors name it.
 const FlagTokenHosts = "stackit-token-hosts"
 
-// DefaultTokenHosts is the default of Config.TokenHosts: none beside those below stackit.cloud.
+// DefaultTokenHosts is the default of Config.TokenHosts: only hosts below stackit.cloud.
 const DefaultTokenHosts = ""
 
 // Environment variables that ConfigFromEnvironment reads.
@@ -40,34 +40,34 @@ const (
 	EnvTokenURL = "STACKIT_TOKEN_BASEURL"
 	// EnvIdentityURL overrides the URL of the token endpoint for workload identities.
 	EnvIdentityURL = "STACKIT_IDP_TOKEN_ENDPOINT"
-	// EnvNoAuth switches authentication off: for a local mock.
+	// EnvNoAuth switches authentication off, for a local mock.
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
 
-// Config says where the API is and how to authenticate.
+// Config has the URLs of the API and its token endpoints, and how to authenticate.
 type Config struct {
 	// Endpoint is the base URL of the IaaS API; "" means DefaultEndpoint.
 	Endpoint string
-	// TokenURL is the URL of the token endpoint; "" means the one that the key names, if its
-	// host is below stackit.cloud or one of TokenHosts, and STACKIT's default if it names none.
+	// TokenURL is the URL of the token endpoint. "" means the key's own, if its host is below
+	// stackit.cloud or in TokenHosts, or STACKIT's default if the key names none.
 	TokenURL string
-	// TokenHosts are hosts that a key may name in its token endpoint beside those below
-	// stackit.cloud, with commas between them. A "*" stands for one label of a name.
+	// TokenHosts are the hosts, separated by commas, that a key may name in its token endpoint in
+	// addition to those below stackit.cloud. A "*" stands for one label of a name.
 	TokenHosts string
-	// IdentityURL is the URL where the tokens of workload identities are exchanged for access
-	// tokens; "" means STACKIT's.
+	// IdentityURL is the endpoint that exchanges the tokens of workload identities for access tokens;
+	// "" means STACKIT's.
 	IdentityURL string
-	// IdentityDirs are the folders, with commas between them, in which a Secret may name the
-	// file of a workload identity's token; "" means DefaultIdentityDirs.
+	// IdentityDirs are the folders, separated by commas, in which a Secret may name the file with a
+	// workload identity's token; "" means DefaultIdentityDirs.
 	IdentityDirs string
-	// podTokenFile is another file than defaultPodTokenFile, for tests.
+	// podTokenFile replaces defaultPodTokenFile in tests.
 	podTokenFile string
 	// NoAuth sends no credentials.
 	NoAuth bool
 }
 
-// ConfigFromEnvironment reads the configuration with lookup (os.LookupEnv). The
-// error names the variable, what is wrong and what is right.
+// ConfigFromEnvironment reads the configuration with lookup (os.LookupEnv). The error names the
+// variable, the problem and the valid values.
 func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	get := func(name string) string {
 		if value, ok := lookup(name); ok {
@@ -104,7 +104,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	return config, nil
 }
 
-// checkURL refuses http where somebody on the way could read a token or user data.
+// checkURL refuses http URLs, except for a mock or the local host: a token or user data could be
+// read on the way.
 func checkURL(name, value string, noAuth bool) error {
 	if value == "" {
 		return nil
@@ -128,10 +129,11 @@ func isLoopback(host string) bool {
 }
 
 // tokenEndpoint returns the URL to which the signed assertion is sent: TokenURL, else the key's
-// own. STACKIT's keys name accounts.stackit.cloud/oauth/v2/token since 2026, others
-// service-account.api.stackit.cloud/token, and other landscapes have hosts and paths of their own. A
-// list of exact ones refused the keys of 2026, so every host below stackit.cloud counts. Customers'
-// applications are among these: an assertion that its own key signed gains a tenant nothing there.
+// own. STACKIT's keys name accounts.stackit.cloud/oauth/v2/token since 2026, older ones
+// service-account.api.stackit.cloud/token, and other landscapes have hosts and paths of their own.
+// An exact list refused the keys of 2026, so every host below stackit.cloud is allowed. This
+// includes customers' applications: a tenant gains nothing there from an assertion signed by its
+// own key.
 func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if c.TokenURL != "" {
 		return c.TokenURL, nil
@@ -179,5 +181,5 @@ func CheckTokenHosts(hosts string) error {
 	return nil
 }
 
-// IdentityEndpoint is the URL where the tokens of workload identities are sent.
+// IdentityEndpoint returns the URL to which the tokens of workload identities are sent.
 func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }

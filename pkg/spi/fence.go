@@ -14,37 +14,36 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tickInterval is how often a Fence notes that the process runs.
+// tickInterval is the interval at which a Fence notes that the process runs.
 const tickInterval = 500 * time.Millisecond
 
-// Fence holds API calls back after this process was paused for so long that it may have
-// lost its lease (SIGSTOP, a stalled node). When it goes on it still takes itself for the
-// leader, and its cache may lack what the next leader did.
-// One Fence serves all sessions of a process.
+// Fence holds API calls back after a pause of this process (SIGSTOP, a stalled node) that may have
+// cost it its lease. When it resumes, it still believes that it is the leader, and its cache may
+// lack the next leader's changes. One Fence serves all sessions of a process.
 type Fence struct {
 	clock clock.WithTicker
-	// tolerated is the longest time between two ticks that is no pause.
+	// tolerated is the longest time between two ticks that does not count as a pause.
 	tolerated time.Duration
-	// hold is for how long no attempt is sent after a pause was noted.
+	// hold is how long no attempt is sent after a pause was noted.
 	hold time.Duration
 
 	mu sync.Mutex
 	// ticked is when the process was last seen running.
 	ticked time.Time
-	// heldUntil is when the last pause stops holding attempts back; zero without one.
+	// heldUntil is when the last pause stops holding attempts back; zero without a pause.
 	heldUntil time.Time
 }
 
-// NewFence returns a Fence that begins to watch now; Run must tick from then on.
-// tolerated is the longest time between two ticks that is no pause, more than 500 ms;
-// hold is how long after a noted pause no attempt is sent. The sidecar's values are in
+// NewFence returns a Fence that watches from now on; Run must tick from then on. tolerated, more
+// than 500 ms, is the longest time between two ticks that does not count as a pause; hold is how
+// long after a noted pause no attempt is sent. The sidecar's values are in
 // cmd/machine-controller/leading.go.
 func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
 	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
 }
 
-// Run ticks every 500 ms until ctx ends. Without it every attempt after a quiet time
-// would find a pause.
+// Run ticks every 500 ms until ctx ends. Without it every attempt after an idle time would see a
+// pause.
 func (f *Fence) Run(ctx context.Context) {
 	ticker := f.clock.NewTicker(tickInterval)
 	defer ticker.Stop()
@@ -58,9 +57,9 @@ func (f *Fence) Run(ctx context.Context) {
 	}
 }
 
-// tick notes that the process runs, and returns for how long no attempt may be sent: zero
-// or less if one may. It notes a pause first: whoever is the first to run after one, Run or
-// an attempt, finds the old tick.
+// tick notes that the process runs, and returns how long no attempt may be sent: zero or less if it
+// may. It checks for a pause first, because either Run or an attempt may be the first to run after
+// it.
 func (f *Fence) tick() (held time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,12 +74,12 @@ func (f *Fence) tick() (held time.Duration) {
 	return f.heldUntil.Sub(now)
 }
 
-// fenced lets an attempt wait until no pause holds it back.
+// fenced holds an attempt until no pause holds it back.
 type fenced struct {
 	next  http.RoundTripper
 	fence *Fence
-	// waitTurn waits for the limits of API calls and of reads. Attempts that the fence has
-	// held back queue there again: they would otherwise all be sent at once.
+	// waitTurn waits for the limits of API calls and of reads. Attempts that the fence held back queue
+	// there again: otherwise all would be sent at once.
 	waitTurn func(*http.Request) error
 }
 

@@ -22,12 +22,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// InspectIdentity reads the token of a workload identity as a session does before each time
-// that it sends it. now is when it is going to be sent. The claims have an audience, and an
-// ExpiresAt in the future; STACKIT compares issuer and subject with the service account's
-// federated identity provider. The error, which repeats nothing of the token, is a
-// *CredentialsError: the token is no JWT, has expired, has no audience, or is one for a
-// Kubernetes API server. Nobody but STACKIT can tell whether its signature is right.
+// InspectIdentity parses the token of a workload identity as a session does before it sends it; now
+// is the time of sending. The returned claims have an audience, and an ExpiresAt in the future.
+// STACKIT compares issuer and subject with the service account's federated identity provider. The
+// error is a *CredentialsError that quotes nothing of the token: it is no JWT, has expired, has no
+// audience, or is for a Kubernetes API server. Only STACKIT can verify the signature.
 func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {
@@ -47,7 +46,7 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 	return claims, nil
 }
 
-// identityClaims reads a token without looking at its signature.
+// identityClaims parses a token without verifying its signature.
 func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	if len(token) > maxIdentity {
 		return nil, identityError("token has more than %d bytes", maxIdentity)
@@ -60,9 +59,9 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	return claims, nil
 }
 
-// isAPIServers returns a predicate that reports whether an audience is a Kubernetes API server's: by its
-// usual form, or because the token that this pod logs in with has it. So neither the pod's own
-// token nor another pod's is sent.
+// isAPIServers returns a predicate that reports whether an audience is a Kubernetes API server's:
+// it has the usual form, or the token with which this pod logs in has it. So no pod's login token
+// is sent.
 func (c Config) isAPIServers() func(audience string) bool {
 	var own []string
 	dir, name := path.Split(cmp.Or(c.podTokenFile, defaultPodTokenFile))
@@ -76,13 +75,14 @@ func (c Config) isAPIServers() func(audience string) bool {
 	}
 }
 
-// apiServerAudience matches the usual audiences of API servers, as a URL or a host: "kubernetes" alone, as
-// Gardener's shoots have it, and whatever begins "kubernetes.default", as kube-apiserver's default issuer does.
+// apiServerAudience matches the usual audiences of API servers, as a URL or a host: "kubernetes"
+// alone (Gardener's shoots), and every name that begins with "kubernetes.default" (kube-apiserver's
+// default).
 var apiServerAudience = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*:)?/*kubernetes(\.default.*|[:/].*|\s*)$`)
 
-// identityExchange uses the SDK's flow for workload identities, once: the flow would take
-// each field that is not set from the environment. The token of a file is read for each
-// exchange, since whoever wrote it renews it.
+// identityExchange returns an exchange that uses the SDK's flow for workload identities once. All
+// fields are set, because the flow takes unset ones from the environment. A token file is read for
+// each exchange, since it is renewed in place.
 func identityExchange(config Config, email, token, tokenFile string, clock clock.PassiveClock) (exchange, error) {
 	if email == "" {
 		return nil, identityError("serviceAccountEmail is missing")
@@ -123,23 +123,24 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 	}, nil
 }
 
-// maxIdentity is the largest token of a workload identity, in bytes. One of kube-apiserver's
-// has about 1,000.
+// maxIdentity is the size of the largest token of a workload identity, in bytes. kube-apiserver's
+// have about 1,000.
 const maxIdentity = 16 << 10
 
 // FlagIdentityDirs is the sidecar's flag for Config.IdentityDirs: errors name it.
 const FlagIdentityDirs = "stackit-workload-identity-dirs"
 
-// DefaultIdentityDirs are where Gardener, and STACKIT's own tools, mount the tokens of
+// DefaultIdentityDirs are the folders in which Gardener and STACKIT's own tools mount the tokens of
 // workload identities.
 const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity," +
 	"/var/run/secrets/stackit.cloud/serviceaccount"
 
-// defaultPodTokenFile is where Kubernetes mounts the token that a pod logs in to the API
-// server with. It is sent to nobody else.
+// defaultPodTokenFile is where Kubernetes mounts the pod's token for the API server. It is never
+// sent elsewhere.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// ErrNoIdentityFile says that the file of a workload identity's token does not exist, or not yet.
+// ErrNoIdentityFile means that the file with a workload identity's token does not exist, or not
+// yet.
 var ErrNoIdentityFile = errors.New("does not exist")
 
 // CheckIdentityDirs returns an error unless the folders can be Config.IdentityDirs.
@@ -156,8 +157,8 @@ func CheckIdentityDirs(dirs string) error {
 // identityFile is a file that a Secret names, in a folder that the operator allows.
 type identityFile struct{ dir, name string }
 
-// identityFile returns the file of a path. The Secret is the tenant's, and this pod has files
-// that are not.
+// identityFile splits a path into an allowed folder and a name. The Secret is the tenant's, but not
+// all files in this pod are.
 func (c Config) identityFile(file string) (identityFile, error) {
 	dirs := cmp.Or(c.IdentityDirs, DefaultIdentityDirs)
 	if path.Clean(file) == file { // else it has a ".." or the like
@@ -172,8 +173,8 @@ func (c Config) identityFile(file string) (identityFile, error) {
 		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
 }
 
-// read returns the file's content. Links, such as those of a projected volume, are followed
-// within the folder, which may itself be reached through one (/var/run is a link to /run).
+// read returns the file's content. Links, as in a projected volume, are followed within the folder,
+// which may itself be behind a link (/var/run is a link to /run).
 func (f identityFile) read() (string, error) {
 	token, err := f.content()
 	switch {
@@ -186,7 +187,7 @@ func (f identityFile) read() (string, error) {
 	}
 }
 
-// content is that of a regular file, without the line break that ends it. A pipe would never end.
+// content returns the content of a regular file, without a final line break. A pipe would block.
 func (f identityFile) content() (string, error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {

@@ -21,27 +21,26 @@ import (
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 )
 
-// maxKey is the largest service-account key, in bytes. One of 4,096 bits has 5,000.
+// maxKey is the size of the largest service-account key, in bytes. A 4,096-bit key has about 5,000.
 const maxKey = 16 << 10
 
-// Key is what a service-account key says of itself, without what is secret.
+// Key has the fields of a service-account key that are not secret.
 type Key struct {
 	// ID is the key's UUID, Issuer the mail address of its service account.
 	ID, Issuer string
-	// ProjectID is the project of the service account; "" if the key does not say, as those that
-	// were made before 2026. Other projects may have given the account rights.
+	// ProjectID is the project of the service account; "" if the key has none, as before 2026. Other
+	// projects may have given the account rights.
 	ProjectID string
 	// ValidUntil is the zero time for a key that does not expire.
 	ValidUntil time.Time
-	// Inactive reports whether the key was switched off when it was written down.
+	// Inactive reports whether the key was already switched off when the file was made.
 	Inactive bool
-	// TokenEndpoint is the URL where access tokens are asked for.
+	// TokenEndpoint is the URL from which access tokens are fetched.
 	TokenEndpoint string
 }
 
-// InspectKey reads a service-account key as a session does. The error, which repeats
-// nothing of the key, is a *CredentialsError. It does not look at the private key and not
-// at the dates.
+// InspectKey parses a service-account key as a session does. The error is a *CredentialsError, and
+// quotes nothing of the key. The private key and the dates are not checked.
 func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	parsed, err := parseKey(keyJSON)
 	if err != nil {
@@ -55,19 +54,18 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	if parsed.ValidUntil != nil {
 		key.ValidUntil = *parsed.ValidUntil
 	}
-	// The SDK's type has no project, and does not tell a key without the field active from one
-	// that is inactive.
+	// The SDK's type has no project, and cannot tell a missing "active" from false.
 	var more struct {
 		ProjectID string `json:"projectId"`
 		Active    *bool  `json:"active"`
 	}
-	_ = json.Unmarshal([]byte(keyJSON), &more) // a field of another type says nothing
+	_ = json.Unmarshal([]byte(keyJSON), &more) // a field of another type counts as missing
 	key.ProjectID, key.Inactive = more.ProjectID, more.Active != nil && !*more.Active
 	return key, nil
 }
 
-// parseKey reads a service-account key and refuses one that cannot work. It does not look at
-// the private key. No error repeats anything of the key.
+// parseKey parses a service-account key, and refuses one that cannot work. It does not check the
+// private key. No error quotes anything of the key.
 func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	if keyJSON == "" {
 		return nil, &CredentialsError{Reason: "the service-account key is missing"}
@@ -98,7 +96,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	return nil, &CredentialsError{Reason: "the service-account key lacks " + strings.Join(missing, ", ") + ": " + remedy}
 }
 
-// userProvided is the keyOrigin of a key whose key pair the user made.
+// userProvided is the keyOrigin of a key whose key pair the user generated.
 const userProvided = "USER_PROVIDED"
 
 func privateKey(key *clients.ServiceAccountKeyResponse) string {
@@ -108,8 +106,8 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-// noKey describes a text that is not a key: its form, and the fix. Files pass editors, shells and
-// base64 on their way into a Secret. It repeats nothing of the text.
+// noKey describes a text that is not a key, with the fix, and quotes nothing of the text. Files
+// pass through editors, shells and base64 on their way into a Secret.
 func noKey(text string) string {
 	switch trimmed := strings.TrimSpace(text); {
 	case isUTF16(text):
@@ -137,7 +135,7 @@ func noKey(text string) string {
 
 const (
 	putInTheFile = "put in the JSON file that STACKIT handed out, as it is"
-	// otherText describes a text of no known form.
+	// otherText describes a text of unknown form.
 	otherText = "is not the JSON that STACKIT hands out for a key: " + putInTheFile
 )
 
@@ -147,10 +145,10 @@ var (
 	keyYAML = regexp.MustCompile(`(?m)^\s*credentials:`)
 )
 
-// isUTF16 reports whether a text is UTF-16, with a byte order mark or without.
+// isUTF16 reports whether a text is UTF-16, with or without a byte order mark.
 func isUTF16(text string) bool { return strings.Count(text, "\x00")*3 > len(text) }
 
-// isBase64 reports whether a text is base64, once or several times, of a key or a PEM file.
+// isBase64 reports whether a text is a key or a PEM file, encoded in base64 once or several times.
 func isBase64(text string) bool {
 	text = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(text)
 	bytes, err := base64.RawStdEncoding.DecodeString(text)
@@ -159,7 +157,7 @@ func isBase64(text string) bool {
 	return err == nil && decoded != "" && (isKey || isUTF16(decoded) || isBase64(decoded))
 }
 
-// noKeyJSON describes a text that begins as JSON and is not a key.
+// noKeyJSON describes a text that looks like JSON but is not a key.
 func noKeyJSON(text string) string {
 	var content any
 	err := json.Unmarshal([]byte(text), &content)
@@ -182,8 +180,8 @@ func noKeyJSON(text string) string {
 	}
 }
 
-// noJSON describes a text that is JSON until the byte at the offset. Lines are those of the key, which
-// stands inside a manifest.
+// noJSON describes a text that is valid JSON up to the byte at the offset. Line numbers count from
+// the start of the key, which stands inside a manifest.
 func noJSON(text string, offset int) string {
 	before, wrong := text[:offset], text[offset]
 	value := strings.TrimRight(before, " \t\r\n")
@@ -200,7 +198,7 @@ func noJSON(text string, offset int) string {
 	}
 }
 
-// holdsKey reports whether a key is somewhere in a JSON value, or in a text of it.
+// holdsKey reports whether a JSON value, or a string in it, contains a key.
 func holdsKey(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -217,9 +215,9 @@ func holdsKey(value any) bool {
 }
 
 var (
-	// errPrivateKey is about a private key that cannot be read.
+	// errPrivateKey means that the private key cannot be read.
 	errPrivateKey = privateKeyError("cannot be used, must be an RSA key in PEM form" + orNewKey)
-	// errCannotSign is about a private key that can be read, and signed nothing.
+	// errCannotSign means that the private key can be read but cannot sign.
 	errCannotSign = privateKeyError("cannot sign" + orNewKey)
 )
 
@@ -229,7 +227,8 @@ func privateKeyError(text string) error {
 	return &CredentialsError{Reason: "the service-account key's credentials.privateKey " + text}
 }
 
-// checkPEM returns an error unless the text is a private key in PEM form. The error names what is there instead.
+// checkPEM returns an error unless the text is a private key in PEM form. The error names the
+// problem.
 func checkPEM(text string) error {
 	block, _ := pem.Decode([]byte(text))
 	switch {
@@ -247,9 +246,9 @@ func checkPEM(text string) error {
 	return nil
 }
 
-// keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
-// time, because a flow that is asked twice panics on a token without expiry
-// (SDK core v0.27.1, clients/auth_flow.go). It refuses a key that cannot work.
+// keyExchange returns an exchange that uses the SDK's key flow once. Each exchange has a new flow,
+// because a second call of a flow panics on a token without expiry (SDK core v0.27.1,
+// clients/auth_flow.go). A key that cannot work is refused at once.
 func keyExchange(config Config, keyJSON string) (exchange, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// limited lets an attempt wait for the process's limit of API calls.
+// limited holds an attempt until the process's limit of API calls allows it.
 type limited struct {
 	next http.RoundTripper
-	// limiter is nil without a limit.
+	// limiter limits the process's API calls; nil means no limit.
 	limiter *rate.Limiter
 	clock   clock.PassiveClock
-	// writers lets one write at a time wait for the limiter, so that at most one is
-	// ahead of a read. All sessions share it.
+	// writers admits one write at a time to the limiter, so that at most one is ahead of a read. All
+	// sessions share it.
 	writers chan struct{}
 }
 
@@ -34,9 +34,9 @@ func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// waitTurn waits for the rate limit. The limiter serves in the order of arrival:
-// without the writers' queue, hundreds of servers to create, change or delete would
-// keep the reads waiting that tell what became of the others.
+// waitTurn waits for the rate limit. The limiter serves in the order of arrival: without the
+// writers' queue, hundreds of creations, changes and deletions would delay the reads of their
+// outcomes.
 func (l *limited) waitTurn(request *http.Request) error {
 	if l.limiter == nil {
 		return nil
@@ -52,18 +52,18 @@ func (l *limited) waitTurn(request *http.Request) error {
 			return fmt.Errorf("waiting for the API rate limit: %w", ctx.Err())
 		}
 	}
-	if l.limiter.Wait(ctx) != nil { // at once, where it would be too late
+	if l.limiter.Wait(ctx) != nil { // fails at once if the turn would come too late
 		return fmt.Errorf("waiting for the API rate limit: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded))
 	}
 	return nil
 }
 
-// Sleep waits, or returns the context's error if that ends first.
+// Sleep waits for the duration, or returns the context's error if that ends first.
 func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
 	return sleepUntil(ctx, clock, duration, nil)
 }
 
-// sleepUntil is Sleep, but waits no longer once woken is closed.
+// sleepUntil is a Sleep that ends early when woken is closed.
 func sleepUntil(ctx context.Context, clock clock.Clock, duration time.Duration, woken <-chan struct{}) error {
 	if duration <= 0 {
 		return ctx.Err()
@@ -80,7 +80,7 @@ func sleepUntil(ctx context.Context, clock clock.Clock, duration time.Duration, 
 	}
 }
 
-// waitFor sleeps as Sleep does, and adds the time to the reason's.
+// waitFor is a Sleep that adds the time to the reason's metric.
 func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, reason waitReason) error {
 	start := clock.Now()
 	err := Sleep(ctx, clock, duration)
@@ -89,28 +89,28 @@ func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, rea
 }
 
 const (
-	// readsPerSecond is how many reads of a session begin. API calls are the scarce resource: thousands of sidecars share
-	// one backend. With more waiting, one list serves them all.
+	// readsPerSecond limits the reads of a session. Thousands of sidecars share one backend; when more
+	// callers wait, one list serves them all.
 	readsPerSecond = 8
-	// firstReadPause follows a read that is answered 429 or 401; each that follows without another answer between is twice as
-	// long, up to maxPause. Each is multiplied by a random factor between 0.5 and 1.
+	// firstReadPause follows a read that is answered 429 or 401. It doubles with each consecutive one,
+	// up to maxPause, and is multiplied by a random factor between 0.5 and 1.
 	firstReadPause = time.Second
 )
 
-// Reads bounds how many reads of a session (GET requests, lists included) begin: 8 a second, one after the other, and
-// none for a while after one that was answered 429, or 401: both hold for all. STACKIT limits by source address, without
-// a Retry-After: whatever is behind one NAT shares the limit, and reads must leave room in it for the writes that they
-// wait for. Each 401 costs a request for an access token.
+// Reads limits the reads of a session (GET requests, including lists): 8 start per second, one
+// after the other, and none for a while after an answer of 429 or 401. STACKIT limits by source
+// address, without a Retry-After: all clients behind one NAT share the limit, and reads must leave
+// room for the writes that they observe. Each 401 costs a request for an access token.
 type Reads struct {
 	clock   clock.Clock
 	jitter  func() float64
 	limiter *rate.Limiter
-	// queue has the reads that wait, in the order in which they came.
+	// queue is held by the read whose turn is next.
 	queue chan struct{}
 
 	mu sync.Mutex
-	// pausedAt is when the last pause began, pausedUntil its end, pause its length before the random factor; 0 after any
-	// other answer.
+	// pausedAt and pausedUntil are the start and the end of the last pause. pause is its length before
+	// the random factor; 0 after any other answer.
 	pausedAt, pausedUntil time.Time
 	pause                 time.Duration
 }
@@ -119,7 +119,7 @@ func newReads(clock clock.Clock, jitter func() float64) *Reads {
 	return &Reads{clock: clock, jitter: jitter, limiter: rate.NewLimiter(readsPerSecond, 1), queue: make(chan struct{}, 1)}
 }
 
-// Wait waits until one more read may begin. It fails only with the context's error.
+// Wait waits until one more read may start. Its only error is the context's.
 func (r *Reads) Wait(ctx context.Context) error {
 	if r == nil {
 		return ctx.Err()
@@ -153,8 +153,8 @@ func (r *Reads) paused(now time.Time) time.Duration {
 	return r.pausedUntil.Sub(now)
 }
 
-// note begins a pause after a read that began then and was answered 429 or 401. Of several that were under way together only
-// the first does.
+// note starts a pause after a read that started at began and was answered 429 or 401. Of several
+// reads in flight together, only the first does.
 func (r *Reads) note(began time.Time, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

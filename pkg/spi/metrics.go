@@ -23,12 +23,12 @@ import (
 
 const metricsProvider = "stackit"
 
-// component tells this program's series from those of STACKIT's other controllers, which
-// share the names of the first three metrics, their labels and buckets.
+// component distinguishes this program's series from those of STACKIT's other controllers, which
+// share the names, labels and buckets of the first three metrics.
 const component = "machine-controller-manager-provider-stackit"
 
-// attemptLabels are the labels that those controllers have agreed on. Nobody outside this
-// process gives them a value of his own choice: see hostNames, operationOf and statusLabel.
+// attemptLabels are the labels that these controllers share. No outside input can add arbitrary
+// values: see hostNames, operationOf and statusLabel.
 var attemptLabels = []string{"host", "method", "operation", "status_code"}
 
 var (
@@ -48,7 +48,7 @@ var (
 		Name:        "stackit_api_http_request_duration_seconds",
 		Help:        "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
 		ConstLabels: prometheus.Labels{"component": component},
-		// Buckets that differ between the controllers could not be summed. So a quantile shows 10 s for
+		// Different buckets could not be summed across the controllers. So a quantile shows 10 s for
 		// every attempt that took longer.
 		Buckets: prometheus.DefBuckets,
 	}, attemptLabels)
@@ -74,7 +74,7 @@ var (
 	}, []string{"result"})
 )
 
-// waitReason is what an API call waits for before it is sent.
+// waitReason is the reason for which an API call waits before it is sent.
 type waitReason string
 
 const (
@@ -97,15 +97,15 @@ const (
 	tokenFailed  = "failed"
 )
 
-// RegisterMetrics shows the metrics of all sessions of the process through the registerer.
-// Only main calls it, as it does with provider.WithMetrics: who imports a package, as the
-// operator's command does, must not get its metrics.
+// RegisterMetrics registers the metrics of all sessions of the process. Only main calls it, as it
+// does with provider.WithMetrics: an import of the package, as by the operator's command, must not
+// register them.
 func RegisterMetrics(registerer prometheus.Registerer) {
 	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, gatewayAnswers, callWaits, tokenFetches)
 }
 
-// init lets the metrics whose label values are known begin with 0: Prometheus does not see
-// the first event of a counter that begins with 1.
+// init creates the series whose label values are known, so that they start at 0: Prometheus does
+// not see the first event of a counter that starts at 1.
 func init() {
 	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
 		callWaits.WithLabelValues(string(reason))
@@ -118,7 +118,8 @@ func init() {
 	}
 }
 
-// countRetry notes that a request is sent again, after that answer or none.
+// countRetry counts a request that is sent again; before is the answer that led to it, nil without
+// one.
 func countRetry(request *http.Request, before *http.Response) {
 	code := 0
 	if before != nil {
@@ -139,8 +140,8 @@ func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 type metered struct {
 	next  http.RoundTripper
 	clock clock.PassiveClock
-	// service is the name in the manager's metrics; "" takes it from the path. It is
-	// serviceToken for access tokens.
+	// service is the name in the manager's metrics: serviceToken for access tokens; "" takes it from
+	// the path.
 	service string
 }
 
@@ -159,7 +160,7 @@ func (m *metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// observe notes what became of an attempt.
+// observe counts, times and logs an attempt.
 func observe(
 	service, operation string, request *http.Request, response *http.Response, err error, elapsed time.Duration,
 ) {
@@ -187,8 +188,8 @@ func observe(
 		"code", statusLabel(code), "duration", elapsed, "requestID", requestID, "err", err)
 }
 
-// verbosity: failed calls are worth a line where state changes are logged, with
-// the request ID that support asks for. A 404 is how a deletion ends.
+// verbosity returns the log level of a call. Failed calls are logged where state changes are, with
+// the request ID that support asks for. A 404 is the normal end of a deletion.
 func verbosity(code int) klog.Level {
 	if code >= http.StatusBadRequest && code != http.StatusNotFound || code == 0 {
 		return 2
@@ -196,26 +197,26 @@ func verbosity(code int) klog.Level {
 	return 4
 }
 
-// maxLogged is how much of a text is logged that another side may have chosen, in bytes: a path of the
-// API has up to 160, a request's ID 55.
+// maxLogged limits logged text from another side, in bytes: a path of the API has up to 160, a
+// request ID 55.
 const maxLogged = 200
 
 func cut(text string) string { return text[:min(len(text), maxLogged)] }
 
-// RequestID is how support finds a call: X-Request-Id, or the gateway's trace.
+// RequestID returns the ID by which support finds a call: X-Request-Id, or the gateway's trace.
 func RequestID(header http.Header) string {
 	return cut(cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id")))
 }
 
-// Operations that no path names: a token endpoint may have any, and the API has more than
-// the driver uses.
+// Operations that are not in the list of paths: token endpoints have arbitrary paths, and the API
+// has more operations than the driver uses.
 const (
 	operationToken   = "GetAccessToken"
 	operationUnknown = "UnknownOperation"
 )
 
-// operations are the requests of the driver by the SDK's functions. The path is the end of
-// the request's, after the region; a * is an ID.
+// operations maps the driver's requests to the names of the SDK's functions. The path is the part
+// after the region; a * is an ID.
 var operations = []struct{ method, path, name string }{
 	{http.MethodPost, "servers", "CreateServer"},
 	{http.MethodGet, "servers", "ListServers"},
@@ -233,7 +234,7 @@ var operations = []struct{ method, path, name string }{
 	{http.MethodGet, "nics", "ListProjectNICs"},
 }
 
-// operationOf names a request of the IaaS API. The name never contains an ID.
+// operationOf returns the SDK's name of a request to the IaaS API. It never contains an ID.
 func operationOf(request *http.Request) string {
 	_, rest, _ := strings.Cut(request.URL.Path, "/regions/")
 	_, resource, _ := strings.Cut(rest, "/")
@@ -248,7 +249,7 @@ func operationOf(request *http.Request) string {
 // serviceToken is the service of requests for access tokens.
 const serviceToken = "token"
 
-// serviceOf names the kind of resource a request of the IaaS API is about. It never contains
+// serviceOf returns the kind of resource that a request to the IaaS API is about. It never contains
 // an ID.
 func serviceOf(request *http.Request) string {
 	segments := strings.Split(request.URL.Path, "/")
@@ -261,8 +262,8 @@ func serviceOf(request *http.Request) string {
 	return "other"
 }
 
-// statusLabel is a status code as the metrics have it. A server may answer with any of 1,000:
-// those that have no name are one of ten, such as 5xx.
+// statusLabel returns the metrics' label of a status code. A server may answer with any of 1,000
+// codes: those without a name are grouped, such as 5xx.
 func statusLabel(code int) string {
 	switch {
 	case code == 0:
@@ -274,16 +275,15 @@ func statusLabel(code int) string {
 	}
 }
 
-// mostHosts is more than a process that works for one cluster needs: an API and a token
-// endpoint, and the others of a rotation.
+// mostHosts limits the hosts in the metrics. A process for one cluster needs fewer: an API and a
+// token endpoint, and a few more after a rotation.
 const mostHosts = 16
 
-// hosts is the one of the process, as its metrics are.
+// hosts is shared by the process, as its metrics are.
 var hosts hostNames
 
-// hostNames bounds how many hosts the metrics name: a service-account key may bring its own
-// token endpoint, so that whoever writes Secrets could make any number of series. The zero
-// value knows none.
+// hostNames limits the hosts that the metrics name: a service-account key may name its own token
+// endpoint, so writers of Secrets could create any number of series. The zero value is empty.
 type hostNames struct {
 	mu    sync.Mutex
 	known map[string]bool

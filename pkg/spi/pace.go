@@ -18,36 +18,36 @@ import (
 const (
 	// maxInFlight is the largest in-flight limit of a kind of writes.
 	maxInFlight = 128
-	// limitTTL is how long a kind without an attempt keeps its in-flight limit: what the API could take
-	// an hour ago says nothing about now.
+	// limitTTL is how long a kind keeps its in-flight limit without an attempt: the API's capacity of
+	// an hour ago means nothing now.
 	limitTTL = time.Minute
-	// hangingAfter is how long after the last write of a kind one more is sent, or half of the kind's pause where that is
-	// longer, whatever is in flight: one that hangs must not keep the others waiting for its 30 s.
+	// hangingAfter is how long after the last write of a kind, or half of its pause where that is
+	// longer, one more is sent whatever is in flight: a hanging write must not block the others for
+	// its 30 s.
 	hangingAfter = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
-	// maxPaceWait is how long a request waits here, all its attempts together. Then the
-	// manager comes back, with Secret and Machine as they are by then.
+	// maxPaceWait limits how long a request waits here, all its attempts together. Then the manager
+	// calls again, with the then current Secret and Machine.
 	maxPaceWait = time.Minute
 )
 
 var errTooMany = &NotSentError{Err: errors.New("not sent, too many others are in flight")}
 
-// paced keeps the calls of a session from becoming a storm when the API fails: hundreds of
-// Machines repeat their calls, the manager comes back every 5 s, and a thousand sidecars that
-// know nothing of each other share one API.
+// paced keeps the calls of a session from becoming a storm when the API fails: hundreds of Machines
+// repeat their calls, the manager calls again every 5 s, and a thousand independent sidecars share
+// one API.
 //
-// It treats each kind of request, a method and a resource such as POST of servers, by
-// itself. A kind that writes has an in-flight limit: 1 at first. A failure (isFailure) halves it,
-// every other answer doubles it. A failure at limit 1 begins a
-// pause, twice as long as the last one; every other answer halves the next. A Retry-After
-// pauses its kind at any limit. Pauses are random: sidecars that were refused together must
-// not come back together.
+// Each kind of request, a method and a resource such as POST of servers, is limited separately. A
+// kind of writes has an in-flight limit, 1 at first. A failure (isFailure) halves it, every other
+// answer doubles it. A failure at limit 1 starts a pause, twice as long as the last one; every
+// other answer halves the next. A Retry-After pauses its kind at any limit. Pauses are random, so
+// that sidecars that were refused together do not come back together.
 //
-// Reads have no such limit: Session.Reads bounds them. Those that were held back, and repeated
-// ones, take a turn there, so that they do not all come at once.
+// Reads have no such limit: Session.Reads bounds them. Reads that were held back or are repeated
+// wait there, so that they do not all come at once.
 type paced struct {
 	next   http.RoundTripper
 	reads  *Reads
@@ -66,23 +66,23 @@ type kind struct {
 	limit int
 	// lastSent is when the last attempt was sent.
 	lastSent time.Time
-	// pausedUntil is the end of the pause, reason what began it.
+	// pausedUntil is the end of the pause, reason its cause.
 	pausedUntil time.Time
 	reason      waitReason
-	// pause is half of what the next failure at limit 1 begins, before the random factor.
+	// pause is half of the next pause at limit 1, before the random factor.
 	pause time.Duration
-	// refusal is the error of a request that is not sent. It has the status of the last answer
-	// that narrowed or paused the kind.
+	// refusal is the error of a request that is not sent. It has the status of the last answer that
+	// halved the limit or started a pause.
 	refusal *NotSentError
-	// inFlight counts the writes under way, those that wait for the limits and the fence among them.
+	// inFlight counts the writes in flight, including those that wait for the limits and the fence.
 	inFlight int
-	// changed is closed when those who wait must check again.
+	// changed is closed when waiting attempts must check again.
 	changed chan struct{}
 }
 
 func (k *kind) isRead() bool { return k.method == http.MethodGet }
 
-// attempts is what the attempts of one request share.
+// attempts is the state that all attempts of one request share.
 type attempts struct {
 	begun  int
 	waited time.Duration
@@ -104,7 +104,7 @@ func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	defer p.leave(k)
 	response, err := p.next.RoundTrip(request)
-	// A caller that left says nothing about the API.
+	// A caller's cancellation is no sign of the API's health.
 	if err == nil || !isHeldBack(err) && request.Context().Err() == nil {
 		p.note(k, limit, response, err)
 	}
@@ -121,7 +121,7 @@ func (p *paced) kindOf(request *http.Request) *kind {
 	return p.kinds[name]
 }
 
-// wait returns once an attempt may be sent, with the kind's limit then. Its error says why it must not be.
+// wait returns the kind's limit once an attempt may be sent, or an error if it must not be.
 func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 	shared, ok := ctx.Value(attemptsKey{}).(*attempts)
 	if !ok {
@@ -152,15 +152,15 @@ func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 	}
 }
 
-// delay is what an attempt waits for: the duration, or until changed is closed.
+// delay is how long an attempt waits: for the duration, or until changed is closed.
 type delay struct {
 	duration time.Duration
 	reason   waitReason
 	changed  <-chan struct{}
 }
 
-// admit returns the kind's limit if an attempt may be sent now, or 0 and what it must wait for. left is how
-// long its request may still wait; it does not wait at all for a pause that takes longer.
+// admit returns the kind's limit if an attempt may be sent now, or 0 and the delay. left is how
+// long its request may still wait; it does not wait at all for a longer pause.
 func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit int, until delay, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +191,7 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit i
 	return k.limit, delay{}, nil
 }
 
-// leave ends an attempt, and lets those who wait check again.
+// leave ends an attempt, and wakes the waiting ones to check again.
 func (p *paced) leave(k *kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +202,7 @@ func (p *paced) leave(k *kind) {
 	k.changed = make(chan struct{})
 }
 
-// note draws the conclusions from an answer, or from none. limit is the kind's when the attempt was sent.
+// note adjusts the kind's limit and pause after an attempt. limit is the kind's when it was sent.
 func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,10 +223,10 @@ func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
 	}
 }
 
-// isFailure reports whether more writes of the kind would be a storm: after no answer, 429, 5xx or a
-// gateway's page; after a status that says nothing of the one request, as that of a project which is
-// locked (423) or not paid for (402); and after 409 to a POST, where the cloud is busy with others. The
-// manager repeats all of these after 5 s.
+// isFailure reports whether more writes of the kind would be a storm: after no answer, 429, 5xx or
+// a gateway's page; after a status that is not about the single request, such as a locked (423) or
+// unpaid (402) project; and after 409 to a POST, which means that the cloud is busy. The manager
+// repeats all of these after 5 s.
 func isFailure(method string, response *http.Response, err error) bool {
 	if err != nil {
 		return true
@@ -244,7 +244,7 @@ func isFailure(method string, response *http.Response, err error) bool {
 	return isForeign(response)
 }
 
-// holdUntil begins a pause, unless one that ends later has begun.
+// holdUntil starts a pause, unless a later end is already set.
 func (k *kind) holdUntil(end time.Time, reason waitReason) {
 	if end.After(k.pausedUntil) {
 		k.pausedUntil, k.reason = end, reason
@@ -256,8 +256,8 @@ func (p *paced) times(duration time.Duration, least float64) time.Duration {
 	return time.Duration(float64(duration) * (least + p.jitter()/2))
 }
 
-// refusalAfter has the status of the answer, and not its text: that may repeat what the other
-// request sent, userData for one, and differs from answer to answer.
+// refusalAfter returns a refusal with the answer's status, not its text: that may repeat the other
+// request's content, such as userData, and varies from answer to answer.
 func refusalAfter(response *http.Response, err error) *NotSentError {
 	if err != nil {
 		return &NotSentError{Err: errors.New("not sent, others get no answer")}
@@ -269,8 +269,7 @@ func refusalAfter(response *http.Response, err error) *NotSentError {
 // maxRetryAfter is the longest wait that a Retry-After header can ask for.
 const maxRetryAfter = 60 * time.Second
 
-// retryAfter reads the header of a 429 or 503, in seconds or as a date; 0 without
-// one.
+// retryAfter returns the Retry-After of a 429 or 503, given in seconds or as a date; 0 without one.
 func retryAfter(response *http.Response, now time.Time) time.Duration {
 	if response == nil {
 		return 0

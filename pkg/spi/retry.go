@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxAttempts of a request, the first included. The manager calls again after
-	// 5 s, so a handful is enough to bridge a hiccup.
+	// maxAttempts limits the attempts of a request, including the first. The manager calls again after
+	// 5 s, so a few are enough to bridge a short failure.
 	maxAttempts = 4
 	// firstBackoff doubles with every retry; each is multiplied by a random factor
 	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
 )
 
-// mayRetry is the policy: whether a request that ended so may be sent again.
-// A server must never be made twice, so a POST is repeated only if it surely was
-// not accepted: nothing of it was written, or the API said "too many". A read is not repeated after
-// "too many" or a timeout: its callers poll, and repeated reads kept STACKIT's limit of a source address
-// exceeded (seen at its object storage in September 2026).
+// mayRetry reports whether a request may be sent again after this answer or error. A server must
+// never be created twice, so a POST is repeated only if it cannot have been accepted: nothing of it
+// was written, or the API answered 429. A read is not repeated after 429 or a timeout: its callers
+// poll, and repeated reads kept STACKIT's limit of a source address exceeded (seen at its object
+// storage in September 2026).
 func mayRetry(method string, response *http.Response, err error) bool {
 	switch isRead := method == http.MethodGet; {
 	case isHeldBack(err), errors.Is(err, ErrTooLarge), isRead && isTimeout(err):
@@ -42,12 +42,12 @@ func mayRetry(method string, response *http.Response, err error) bool {
 	}
 }
 
-// backoff before the given retry (1 is the first); random is in 0 to 1.
+// backoff returns the wait before the given retry (1 is the first); random is in 0 to 1.
 func backoff(retry int, random float64) time.Duration {
 	return time.Duration(float64(firstBackoff<<(retry-1)) * (0.5 + random))
 }
 
-// retrying repeats requests by mayRetry, and tells reads how theirs was answered in the end.
+// retrying repeats requests by mayRetry, and notes a read's final answer in Session.Reads.
 type retrying struct {
 	next   http.RoundTripper
 	reads  *Reads
@@ -70,7 +70,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		answer, err := r.next.RoundTrip(try)
 		if attempt > 1 && isHeldBack(err) && ctx.Err() == nil {
-			return response, failure // it says more
+			return response, failure // the earlier outcome has more information
 		}
 		response, failure = answer, err
 		if attempt == maxAttempts || !mayRetry(request.Method, response, err) {

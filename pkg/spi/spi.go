@@ -24,16 +24,15 @@ import (
 type Credentials struct {
 	// ProjectID is the UUID of the project the session works in.
 	ProjectID string
-	// ServiceAccountKey is the service-account key's JSON. It must be empty for a service
-	// account with a workload identity.
+	// ServiceAccountKey is the service-account key's JSON. It must be empty for a workload identity.
 	ServiceAccountKey string
-	// ServiceAccountEmail is the service account of a workload identity: one that trusts the
-	// issuer of Token, or of the token in TokenFile.
+	// ServiceAccountEmail is the service account of a workload identity. It must trust the issuer of
+	// Token, or of the token in TokenFile.
 	ServiceAccountEmail string
-	// Token is the workload identity's, a JWT.
+	// Token is the JWT of the workload identity.
 	Token string
-	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. It
-	// is read for each access token, and not if there is a Token.
+	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. It is read
+	// for each access token, and ignored if Token is set.
 	TokenFile string
 }
 
@@ -44,63 +43,62 @@ type Session struct {
 	API iaas.DefaultAPI
 	// ProjectID is the project of the credentials.
 	ProjectID string
-	// Endpoint is the base URL of the API, for telling sessions apart.
+	// Endpoint is the base URL of the API. It distinguishes sessions.
 	Endpoint string
 	// KeyExpiry is the validUntil of the service-account key; the zero time without a key, or if
 	// the key does not expire.
 	KeyExpiry time.Time
-	// Reads says when a read may begin. Who reads through API takes a turn before each read; the session itself takes one
-	// for each retry of a read, and for each that a Retry-After held back. Nil means no limit.
+	// Reads limits the session's reads. Callers must Wait before each read through API; the session
+	// itself does so before it retries a read, or sends one that a Retry-After held back. Nil means no
+	// limit.
 	Reads *Reads
 }
 
-// SessionProviderInterface makes sessions. It is the seam between the driver and
-// the cloud: tests and other clouds of the same API hand in their own.
+// SessionProviderInterface makes sessions. It is the seam between the driver and the cloud: tests,
+// and other clouds with the same API, provide their own.
 type SessionProviderInterface interface {
-	// Session returns the session of the credentials. Equal credentials get the same
-	// one, unless nobody asked for it during an hour. It makes no API call. The error
-	// is a *CredentialsError if the credentials cannot be used.
+	// Session returns the session of the credentials. Equal credentials share a session, which expires
+	// after an hour without use. It makes no API call. The error is a *CredentialsError if the
+	// credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
 
 // PluginSPIImpl is the SessionProviderInterface of the real cloud. The zero value
 // works; its fields must not be changed after the first session.
 type PluginSPIImpl struct {
-	// Config says where the API and its token endpoint are.
+	// Config has the URLs of the API and its token endpoints.
 	Config Config
 	// Limiter bounds the API calls of all sessions together, retries included.
 	// Nil means no limit.
 	Limiter *rate.Limiter
-	// Fence holds back every attempt of an API call, requests for tokens excepted,
-	// after a pause of this process. Nil means no fence: nobody else can have acted
-	// meanwhile.
+	// Fence holds back every attempt of an API call, except requests for tokens, after a pause of this
+	// process. Nil means no fence: no other process can act in the meantime.
 	Fence *Fence
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
-	// Transport carries the requests, those for tokens included, and sees each attempt
-	// right before it is sent; nil means NewTransport's. It must call WroteHeaders of the request's
-	// httptrace.ClientTrace, as net/http does: a failure without it is that of a request which was never sent.
+	// Transport sends the requests, including those for tokens; nil means NewTransport's. It must call
+	// WroteHeaders of the request's httptrace.ClientTrace, as net/http does: a request that fails
+	// without this call counts as never sent.
 	Transport http.RoundTripper
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock
-	// Jitter returns a number in 0 to 1 by which backoffs vary; nil means a random
-	// one. It is for tests that have to repeat themselves.
+	// Jitter returns a number in 0 to 1 by which backoffs vary; nil means a random one. Tests set it
+	// to be repeatable.
 	Jitter func() float64
 
 	setup sync.Once
-	// building is held while a session is built: equal credentials get the same one.
+	// building is held while a session is built, so that equal credentials share one.
 	building sync.Mutex
-	// sessions are kept by sessionKey.
+	// sessions has the sessions by sessionKey.
 	sessions *recent.Map[string, *Session]
 	writers  chan struct{}
 }
 
-// idleAfter is how long a session is kept that nobody asks for: after a rotation
-// the old key must not stay in memory for ever.
+// idleAfter is how long a session is kept without use: after a rotation the old key must not stay
+// in memory for ever.
 const idleAfter = time.Hour
 
-// Session implements SessionProviderInterface. A session that could not be built
-// is not remembered.
+// Session implements SessionProviderInterface. It does not cache failures.
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	s.setup.Do(s.init)
 	key := credentials.sessionKey()
@@ -116,8 +114,8 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	return session, err
 }
 
-// sessionKey names the session of the credentials: a hash of all of them, so that nobody finds
-// a session whose credentials he does not have, and none of them is kept.
+// sessionKey returns the session's cache key: a hash of all credentials, so that none of them is
+// stored and no caller gets a session of other credentials.
 func (c Credentials) sessionKey() string {
 	hash := sha256.New()
 	for _, part := range []string{c.ProjectID, c.ServiceAccountKey, c.ServiceAccountEmail, c.Token, c.TokenFile} {
@@ -126,7 +124,7 @@ func (c Credentials) sessionKey() string {
 	return string(hash.Sum(nil))
 }
 
-// init sets the defaults of fields that are not set.
+// init sets the defaults of unset fields.
 func (s *PluginSPIImpl) init() {
 	if s.Transport == nil {
 		s.Transport = NewTransport()
@@ -169,8 +167,8 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	return session, nil
 }
 
-// newChain returns the chain that package doc describes, built from the inside out.
-// Requests for access tokens pass its inner end, an attempt.
+// newChain returns the chain in the package's doc, built from the inside out. Requests for access
+// tokens pass only its inner end, an attempt.
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.RoundTripper, error) {
 	attempt := func(service string, limit int) http.RoundTripper {
 		metrics := &metered{next: &bodyReader{next: s.Transport, limit: limit}, clock: s.Clock, service: service}
@@ -200,7 +198,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.Ro
 	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
 }
 
-// newExchange refuses credentials that cannot work.
+// newExchange returns the exchange for the credentials, or an error if they cannot work.
 func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	switch {
 	case c == Credentials{ProjectID: c.ProjectID}:

@@ -18,8 +18,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Deadlines of one HTTP attempt, to the end of its body. The driver polls: the next read comes anyway,
-// while a write that is given up leaves its outcome unknown.
+// Deadlines of one HTTP attempt, including its body. Reads get less time because the driver polls
+// anyway, while an abandoned write leaves its outcome unknown.
 const (
 	readAttemptTimeout  = 20 * time.Second
 	writeAttemptTimeout = 30 * time.Second
@@ -40,7 +40,7 @@ func (e timeoutError) Error() string {
 	return fmt.Sprintf("no complete answer within %s", time.Duration(e))
 }
 
-// Timeout reports true, as net.Error has it for a connection that cannot be made in time.
+// Timeout implements net.Error.
 func (timeoutError) Timeout() bool { return true }
 
 // isTimeout reports whether an attempt failed because it took too long.
@@ -49,12 +49,12 @@ func isTimeout(err error) bool {
 	return errors.As(err, &found) && found.Timeout()
 }
 
-// deadlined ends an attempt after its attemptTimeout, and marks one of which nothing was written as not
-// sent.
+// deadlined ends an attempt after its attemptTimeout, and marks it as not sent if nothing was
+// written.
 type deadlined struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. The answer it returns is in memory (see bodyReader): nobody
-// reads on when the deadline's context is given up.
+// RoundTrip implements http.RoundTripper. It may cancel the deadline's context on return, because
+// the answer is already in memory (see bodyReader).
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 	timeout := attemptTimeout(request.Method)
 	ctx, cancel := context.WithTimeout(request.Context(), timeout)
@@ -72,25 +72,24 @@ func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 const (
-	// maxAnswer is the largest answer that is read, in bytes. A list of 5,000 servers has about
-	// 5 MB.
+	// maxAnswer is the size of the largest answer, in bytes. A list of 5,000 servers has about 5 MB.
 	maxAnswer = 16 << 20
-	// maxTokenAnswer is the same of a token endpoint. The token becomes a header of every call.
+	// maxTokenAnswer is the same for a token endpoint. The token becomes a header of every call.
 	maxTokenAnswer = 64 << 10
-	// maxHeader is the largest header of an answer, in bytes.
+	// maxHeader is the size of the largest header of an answer, in bytes.
 	maxHeader = 64 << 10
-	// connections is how many are kept open to a host, for calls at a time.
+	// connections is how many idle connections are kept per host, enough for concurrent calls.
 	connections = 500
 	// idleConnTimeout is how long an idle connection is kept: STACKIT's edge resets older ones.
 	idleConnTimeout = 30 * time.Second
 )
 
-// NewTransport returns a connection pool, as the sessions of a PluginSPIImpl have it unless
-// they are given another transport. It honours the proxy variables and trusts the system's
-// roots (Gardener mounts a CloudProfile's CA into /etc/ssl/certs).
+// NewTransport returns the default connection pool of a PluginSPIImpl. It honours the proxy
+// variables and trusts the system's roots (Gardener mounts a CloudProfile's CA into
+// /etc/ssl/certs).
 func NewTransport() *http.Transport {
-	// The defaults are Kubernetes': among them pings, without which a dead HTTP/2
-	// connection would be found out only by the deadline of every call on it.
+	// Kubernetes' defaults include pings: without them only the deadline of every call on a dead
+	// HTTP/2 connection would reveal it.
 	return utilnet.SetTransportDefaults(&http.Transport{
 		MaxIdleConns:           connections,
 		MaxIdleConnsPerHost:    connections,
@@ -99,9 +98,8 @@ func NewTransport() *http.Transport {
 	})
 }
 
-// bodyReader sends a request and reads the whole answer. Reading it here puts the body
-// under the attempt's deadline and into its metrics, and an answer that stops half-way
-// into the hands of the retry rules.
+// bodyReader sends a request and reads the whole answer. So the body counts for the attempt's
+// deadline and metrics, and the retry rules see an answer that breaks off.
 type bodyReader struct {
 	next http.RoundTripper
 	// limit is the size of the largest answer, in bytes.
@@ -136,7 +134,7 @@ func readBody(response *http.Response, limit int) error {
 	return nil
 }
 
-// wholeBody is the body of an answer that was read.
+// wholeBody is the body of an answer that is in memory.
 type wholeBody struct {
 	*bytes.Reader
 	body []byte
@@ -145,8 +143,8 @@ type wholeBody struct {
 // Close implements io.Closer.
 func (*wholeBody) Close() error { return nil }
 
-// isForeign reports whether an answer is not the API's word: a gateway's page, or an error that says
-// nothing.
+// isForeign reports whether an answer is not from the API: a gateway's page, or an error without a
+// message.
 func isForeign(response *http.Response) bool {
 	var body []byte
 	if read, ok := response.Body.(*wholeBody); ok {
@@ -160,7 +158,7 @@ func isForeign(response *http.Response) bool {
 	return said == ""
 }
 
-// rewound returns a copy of the request whose body starts at its beginning.
+// rewound returns a copy of the request with its body at the start.
 func rewound(request *http.Request) (*http.Request, error) {
 	try := request.Clone(request.Context())
 	if request.GetBody == nil {
@@ -174,8 +172,8 @@ func rewound(request *http.Request) (*http.Request, error) {
 	return try, nil
 }
 
-// withoutAnswer returns the error of a request that got no answer, without what the other side sent:
-// net/http quotes the lines that it cannot read, and whoever writes a key may have chosen that side.
+// withoutAnswer returns the error of an unanswered request without text from the server: net/http
+// quotes lines that it cannot parse, and a key's author may have chosen the server.
 func withoutAnswer(err error) error {
 	text, _, isQuoting := strings.Cut(err.Error(), `"`)
 	if !isQuoting && len(text) <= maxLogged {
@@ -184,7 +182,7 @@ func withoutAnswer(err error) error {
 	return &shortened{text: strings.TrimRight(cut(text), " :("), err: err}
 }
 
-// shortened is an error with another text.
+// shortened replaces the text of an error.
 type shortened struct {
 	text string
 	err  error
@@ -194,8 +192,8 @@ func (s *shortened) Error() string { return s.text }
 
 func (s *shortened) Unwrap() error { return s.err }
 
-// refuseRedirects: the API has none, and following one would carry the access
-// token to another host.
+// refuseRedirects returns redirects as answers: the API has none, and following one would send the
+// access token to another host.
 func refuseRedirects(*http.Request, []*http.Request) error {
 	return http.ErrUseLastResponse
 }

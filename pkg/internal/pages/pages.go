@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pages compares the numbers of pages with those of the code; tests call it.
+// Package pages provides a test helper that compares numbers in pages with the code's constants.
 package pages
 
 import (
@@ -14,8 +14,8 @@ import (
 
 var number = regexp.MustCompile(`\d+`)
 
-// HaveNumbers wants each sentence in its page, and nowhere there with another number. Sentences are by the path of the
-// page; line breaks do not count.
+// HaveNumbers fails the test unless each sentence is in its page, and nowhere there with another
+// number. Sentences are by the path of the page; line breaks do not count.
 func HaveNumbers(t *testing.T, sentences map[string][]string) {
 	t.Helper()
 	for page, ofPage := range sentences {

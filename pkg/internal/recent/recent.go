@@ -1,16 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recent has a map that drops an entry when nobody has asked for it during its
-// lifetime.
+// Package recent provides a map whose entries expire after a period without access.
 //
-// The driver keeps values that it could make again: the session of a Secret, the readers of
-// a cluster, the warnings it gave. Nobody tells the driver that a Secret was rotated or a
-// cluster deleted, so a plain map would grow for ever, and hold old keys.
+// The driver caches values that it could make again: the session of a Secret, the readers of a
+// cluster, the warnings it gave. It does not learn that a Secret was rotated or a cluster deleted,
+// so a plain map would grow for ever, and keep old keys.
 //
-// There is no goroutine: each call sweeps the map. It is made for hundreds of entries, and
-// never has more than a thousand, because whoever can write a Secret could make a new key every
-// second. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
+// There is no goroutine: each call sweeps the map. It is made for hundreds of entries, and limited
+// to a thousand, because the writer of a Secret could create a new key every second.
+// (k8s.io/apimachinery's cache.Expiring expires an entry even if it is in use.)
 package recent
 
 import (
@@ -22,12 +21,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// most is how many entries a Map has: a new one takes the place of the one that nobody has
-// asked for the longest.
+// most limits the entries of a Map: a new one replaces the one unused for the longest time.
 const most = 1000
 
-// Map drops an entry that nobody has asked for during its lifetime. It is safe for
-// concurrent use.
+// Map is a map whose entries expire after a period without access. It is safe for concurrent use.
 type Map[K comparable, V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration
@@ -41,13 +38,13 @@ type entry[V any] struct {
 	asked time.Time
 }
 
-// New returns an empty Map. An entry's lifetime begins anew with each call for its key.
+// New returns an empty Map. Each call for a key renews its entry's lifetime.
 func New[K comparable, V any](clock clock.PassiveClock, lifetime time.Duration) *Map[K, V] {
 	return &Map[K, V]{clock: clock, lifetime: lifetime, entries: map[K]entry[V]{}}
 }
 
-// Get returns the value of the key. If there is none it keeps and returns what create
-// makes. Other calls wait for create: it must be quick, and not use the Map.
+// Get returns the value of the key; if there is none, it stores and returns the result of create.
+// Other calls wait for create: it must be quick, and not use the Map.
 func (m *Map[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,7 +69,7 @@ func (m *Map[K, V]) Lookup(key K) (V, bool) {
 	return found.value, ok
 }
 
-// Set keeps the value for the key, instead of any other.
+// Set stores the value for the key, replacing any other.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,23 +19,24 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// SpecPath is how errors name the ProviderSpec: by its field of the MachineClass.
+// SpecPath is the path of the ProviderSpec in errors: its field of the MachineClass.
 var SpecPath = field.NewPath("providerSpec")
 
 const (
-	// MaxUserData is the length of the longest userData, in bytes before base64. The API document names no limit; Nova
-	// below it takes 64 KiB of base64.
+	// MaxUserData is the maximum length of userData, in bytes before base64. The API document names no
+	// limit; Nova below it takes 64 KiB of base64.
 	MaxUserData = 256 << 10
-	// maxSpec is the length of the longest ProviderSpec, in bytes. One with the longest userData has room in it.
+	// maxSpec is the maximum length of a ProviderSpec, in bytes. It leaves room for the longest
+	// userData.
 	maxSpec = 512 << 10
 )
 
-// DecodeProviderSpec reads the JSON of MachineClass.providerSpec. Of one of more than 512 KiB, or that is no JSON object,
-// wrong says so alone. Else wrong has an error about the first part of each field that has the wrong type, and
-// one about each field whose key has another case, each with the path of the field; these parts are as if they were not
-// set, and all others are decoded. unknown names the fields the driver does not know and those given twice, each as a
-// FieldError of sigs.k8s.io/json, if no type is wrong: the caller decides whether they matter. A null in a field means that
-// it is not set.
+// DecodeProviderSpec decodes the JSON of MachineClass.providerSpec. If that has more than 512 KiB,
+// or is no JSON object, this is the only error in wrong. Otherwise wrong has an error for the first
+// part of each field that has the wrong type, and for each field whose key has another case, with
+// the field's path; these parts stay unset, and all others are decoded. unknown names unknown and
+// duplicate fields, each as a FieldError of sigs.k8s.io/json, if no type is wrong: the caller
+// decides whether they matter. A null in a field means that it is not set.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -52,11 +53,13 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 	}), wrong
 }
 
-// neededFields are those by which servers are found and read, with userData, which no text may repeat.
+// neededFields are the fields by which servers are found and read, and userData, which no text may
+// repeat.
 var neededFields = []string{"region", "labels", "networking", "networkId", "nicIds", "allowedAddresses", "userData"}
 
-// DecodeNeeded is DecodeProviderSpec for calls that make no server: it decodes only the fields that these need. A key in
-// another case is wrong only if it hides a value: no key has the right case.
+// DecodeNeeded is DecodeProviderSpec for calls that create no server: it decodes only the fields
+// that these need. A key in another case is wrong only if it hides a value: no key has the right
+// case.
 func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -67,11 +70,10 @@ func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 	return spec, wrong
 }
 
-// Decode decodes a JSON object into what into points to. wrong has an error about the first part that
-// has the wrong type, with its path below the given one, which may be nil; it never repeats a value,
-// which may be a secret in the wrong place. The parts that are right are decoded all the same. unknown has the fields
-// that the type does not have, each as a FieldError of sigs.k8s.io/json. Names of fields must match
-// exactly.
+// Decode decodes a JSON object into the value at into. wrong has an error for the first part of the
+// wrong type, with its path below path, which may be nil; it never repeats a value, which may be a
+// misplaced secret. Valid parts are decoded nevertheless. unknown has the fields that the type
+// lacks, each as a FieldError of sigs.k8s.io/json. Names of fields must match exactly.
 func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong field.ErrorList) {
 	unknown, err := kjson.UnmarshalStrict(object, into, kjson.DisallowUnknownFields)
 	var wrongType *json.UnmarshalTypeError
@@ -86,10 +88,12 @@ func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong f
 	return unknown, field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, problem(err))}
 }
 
-// decodeFields decodes an object into a struct field by field: one that is wrong hides no other. A key in another case is
-// wrong, down to the smallest structs, but the keys of maps are the operator's own: encoding/json, with which STACKIT's own
-// driver decodes, takes such a key for the field, and to drop it could drop the cluster label. Of DecodeNeeded, only are
-// the fields to decode: such a key is wrong where the right one is missing, and beside it for labels, which it adds to.
+// decodeFields decodes an object into a struct field by field, so that a wrong field hides no
+// other. A key in another case is wrong, down to the smallest structs, but not in maps, whose keys
+// are the operator's own: encoding/json, which STACKIT's own driver uses, takes such a key for the
+// field, and ignoring it could drop the cluster label. only are the fields to decode for
+// DecodeNeeded: there such a key is wrong if the right one is missing, and always for labels, to
+// which it adds.
 func decodeFields(object []byte, into reflect.Value, path *field.Path, only []string) (wrong field.ErrorList) {
 	var values map[string]json.RawMessage
 	if _, wrong = Decode(object, &values, path); wrong != nil {
@@ -108,7 +112,7 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 		if other := keyInOtherCase(keys, name); other >= 0 && (only == nil || (!isSet || part.Kind() == reflect.Map) && !isNull(values[keys[other]])) {
 			wrong = append(wrong, field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
 			if !isSet && isStruct {
-				value = values[keys[other]] // may have such keys, too
+				value = values[keys[other]] // may have keys in another case, too
 			}
 		}
 		switch {
@@ -128,20 +132,20 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 // isNull reports whether a value is not set.
 func isNull(value json.RawMessage) bool { return value == nil || string(value) == "null" }
 
-// keyInOtherCase returns the index of a key that differs from the name only by case, as encoding/json
-// compares them; -1 if there is none.
+// keyInOtherCase returns the index of a key that differs from the name only by case, as in
+// encoding/json; -1 if there is none.
 func keyInOtherCase(keys []string, name string) int {
 	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
 }
 
-// problem says in the operator's words why a value does not decode: what was found, and ", must be"
-// what is right. The error of another decoder may repeat the value.
+// problem returns the operator's text for a value that does not decode: what was found, and ", must
+// be" the right type. The error of another decoder may repeat the value.
 func problem(err error) string {
 	var wrongType *json.UnmarshalTypeError
 	var noBase64 base64.CorruptInputError
 	isSyntax, at := kjson.SyntaxErrorOffset(err)
 	switch {
-	case isSyntax: // its text looks like wrong credentials to Gardener
+	case isSyntax: // Gardener takes its text for wrong credentials
 		return fmt.Sprintf("is not valid JSON at byte %d", at)
 	case errors.As(err, &wrongType) && strings.HasPrefix(wrongType.Value, "number "):
 		return "is a number that is too large or has a fraction, must be " + jsonType(wrongType.Type)
@@ -155,7 +159,7 @@ func problem(err error) string {
 	return "cannot be decoded"
 }
 
-// checkObject refuses what is too long, and then what is no JSON object.
+// checkObject returns an error unless the value is a JSON object of a valid length.
 func checkObject(raw []byte) field.ErrorList {
 	if errs := CheckLength(len(raw), maxSpec, SpecPath); errs != nil {
 		return errs
@@ -171,7 +175,7 @@ func checkObject(raw []byte) field.ErrorList {
 	return wrong
 }
 
-// CheckLength refuses a value that is longer than any that is valid. Lengths are in bytes.
+// CheckLength returns an error if a value is longer than the limit. Lengths are in bytes.
 func CheckLength(length, limit int, path *field.Path) field.ErrorList {
 	if length <= limit {
 		return nil
@@ -179,9 +183,9 @@ func CheckLength(length, limit int, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", length, limit))}
 }
 
-// dropNulls removes what templates render for values that are not set: objects
-// with nothing in them, and map entries that are null. In a map of strings a decoded null
-// looks like an empty string, which a label may well be: hence the raw spec.
+// dropNulls removes values that templates render for unset ones: empty objects, and map entries
+// that are null. In a map of strings a decoded null looks like an empty string, which is a valid
+// label: hence the raw spec.
 func dropNulls(spec *ProviderSpec, raw []byte) {
 	if spec.Networking != nil && spec.Networking.NetworkID == "" && len(spec.Networking.NICIDs) == 0 {
 		spec.Networking = nil
@@ -200,7 +204,7 @@ func dropNulls(spec *ProviderSpec, raw []byte) {
 	maps.DeleteFunc(spec.Labels, func(key, _ string) bool { return isNull(key, labels.Labels[key]) })
 }
 
-// jsonType names the JSON that a Go type is decoded from, such as "a whole number" for int64.
+// jsonType returns the JSON type for a Go type, such as "a whole number" for int64.
 func jsonType(of reflect.Type) string {
 	switch of.Kind() {
 	case reflect.String:
@@ -222,7 +226,7 @@ func jsonType(of reflect.Type) string {
 	}
 }
 
-// ChildPath is the path of a key of an object: a.b, or a[c/d] for a key that is no plain name.
+// ChildPath returns the path of a key in an object: a.b, or a[c/d] if the key is not a plain name.
 func ChildPath(path *field.Path, key string) *field.Path {
 	if strings.ContainsFunc(key, isSpecial) {
 		return path.Key(key)

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis holds what an operator writes for the driver: the ProviderSpec of
-// a MachineClass and the fields of its Secret, with their defaults. The rules for
-// them are in package validation.
+// Package apis defines the operator's input to the driver: the ProviderSpec of a MachineClass and
+// the fields of its Secret, with their defaults. Package validation checks them.
 package apis
 
 // ProviderSpec is the JSON of MachineClass.providerSpec: it describes the servers of the
@@ -112,8 +111,8 @@ type Agent struct {
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// SetDefaults fills in what spec leaves open: first from the Secret, then by the
-// rules that the fields of ProviderSpec document. What spec points to stays as it is: calls share it.
+// SetDefaults sets the unset fields of spec: first from the Secret, then by the rules in the docs
+// of ProviderSpec's fields. It does not change values that spec points to: calls share them.
 func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.Region == "" {
 		spec.Region = secret.Region

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Keys of a MachineClass's Secret. The second spelling of the first two is what
-// Gardener renders.
+// Keys of a MachineClass's Secret. Gardener renders the second spelling of the first two.
 const (
 	SecretProjectID                 = "projectId"
 	SecretProjectIDGardener         = "project-id"
@@ -26,14 +25,14 @@ const (
 	SecretNetworkID                 = "networkId"
 )
 
-// SecretIdentity are the keys of a workload identity, and SecretCredentials all that say how
-// the service account logs in.
+// SecretIdentity are the keys of a workload identity, SecretCredentials all keys for the login of
+// the service account.
 var (
 	SecretIdentity    = []string{SecretServiceAccountEmail, SecretToken, SecretWorkloadIdentityTokenFile}
 	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
 )
 
-// GardenerSpellings are the keys that Gardener renders, with what they stand for.
+// GardenerSpellings maps the keys that Gardener renders to the documented ones.
 var GardenerSpellings = map[string]string{
 	SecretProjectIDGardener: SecretProjectID, SecretServiceAccountGardener: SecretServiceAccountKey,
 }
@@ -68,14 +67,14 @@ type Secret struct {
 	NetworkID string `key:"networkId"`
 }
 
-// SecretPath is how errors name the Secret.
+// SecretPath is the path of the Secret in errors.
 var SecretPath = field.NewPath("secret")
 
-// zonePattern tells a zone ("eu01-1", "eu01-m") from a region ("eu01").
+// zonePattern distinguishes a zone ("eu01-1", "eu01-m") from a region ("eu01").
 var zonePattern = regexp.MustCompile(`^([a-z0-9]+)-(\d+|m)$`)
 
-// DecodeSecret reads a Secret's data. It reports userData of more than 256 KiB, and two spellings that contradict
-// each other; what is missing is for package validation to say.
+// DecodeSecret decodes a Secret's data. It reports userData of more than 256 KiB, and two spellings
+// with different values; package validation reports missing fields.
 func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	secret := &Secret{
 		Region:    trimmed(data, SecretRegion),
@@ -98,12 +97,12 @@ func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	return secret, errs
 }
 
-// HasIdentity says whether a field of a workload identity is set.
+// HasIdentity reports whether a field of a workload identity is set.
 func (s *Secret) HasIdentity() bool {
 	return s.ServiceAccountEmail != "" || s.Token != "" || s.WorkloadIdentityTokenFile != ""
 }
 
-// CredentialsKey is the key of what the service account logs in with.
+// CredentialsKey returns the key of the credential with which the service account logs in.
 func (s *Secret) CredentialsKey() string {
 	switch {
 	case s.Token != "":
@@ -115,8 +114,8 @@ func (s *Secret) CredentialsKey() string {
 	}
 }
 
-// either reads a field that has two spellings. The values are never shown: one
-// of the fields is a private key.
+// either reads a field with two spellings. It never shows the values: one of the fields is a
+// private key.
 func either(data map[string][]byte, name, gardener string, errs field.ErrorList) (string, field.ErrorList) {
 	first, second := trimmed(data, name), trimmed(data, gardener)
 	if first != "" && second != "" && first != second {
@@ -129,7 +128,7 @@ func either(data map[string][]byte, name, gardener string, errs field.ErrorList)
 	return second, errs
 }
 
-// trimmed forgives the line break that a file or a heredoc leaves behind.
+// trimmed removes the line break that a file or a heredoc leaves behind.
 func trimmed(data map[string][]byte, key string) string {
 	return strings.TrimSpace(string(data[key]))
 }

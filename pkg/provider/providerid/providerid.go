@@ -3,10 +3,10 @@
 
 // Package providerid reads and writes the ProviderIDs of STACKIT servers.
 //
-// Two formats must never change. Every Machine has what Format writes, and the manager compares
-// ProviderIDs as strings: a server that is listed by another string counts as an orphan and is
-// deleted. And cluster-autoscaler matches Machines to Nodes by what follows the last slash: that
-// must stay the server's ID.
+// Two formats must never change. Every Machine has Format's, and the manager compares ProviderIDs
+// as strings: a server listed with another string counts as an orphan and is deleted. And
+// cluster-autoscaler matches Machines to Nodes by the part after the last slash: that must stay the
+// server's ID.
 //
 // Parse reads more formats. STACKIT's cloud controller manager writes stackit://<server> to Nodes.
 // Machines that came from OpenStack have openstack://…/<server>, with anything or nothing before
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// Scheme begins the ProviderIDs that Format writes.
+	// Scheme is the scheme of the ProviderIDs that Format writes.
 	Scheme          = "stackit"
 	openstackScheme = "openstack"
 )
@@ -32,12 +32,12 @@ func Format(projectID, serverID string) string {
 	return Scheme + "://" + projectID + "/" + serverID
 }
 
-// IsOpenStack says whether a ProviderID was written for a server of OpenStack, in whatever form.
+// IsOpenStack reports whether a ProviderID was written for a server of OpenStack, in any form.
 func IsOpenStack(providerID string) bool {
 	return strings.HasPrefix(providerID, openstackScheme+"://")
 }
 
-// Parse returns the server's ID. A ProviderID that names a project must name projectID.
+// Parse returns the server's ID. If a ProviderID names a project, it must be projectID.
 func Parse(providerID, projectID string) (serverID string, err error) {
 	scheme, rest, ok := strings.Cut(providerID, "://")
 	first, second, twoParts := strings.Cut(rest, "/")

@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The API document describes labels in prose only, and without the slash that
-// servers carry in practice ("kubernetes.io/machine"): hence it is allowed here.
+// The API document describes labels in prose only, and without the slash that servers carry in
+// practice ("kubernetes.io/machine"): hence it is allowed here.
 var (
 	labelKey   = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_./]*)?[A-Za-z0-9]$`)
 	labelValue = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`)
 )
 
 const (
-	// MaxLabel is the longest key and value of a label, in bytes.
+	// MaxLabel is the maximum length of a label's key and value, in bytes.
 	MaxLabel            = 63
 	reservedLabelPrefix = "stackit-"
 )
@@ -49,9 +49,9 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	return errs
 }
 
-// ValidateClusterLabels checks the labels by which a cluster's servers are told from others.
-// An empty value is a template's missing one: it would make the servers of all clusters that
-// have it one cluster's.
+// ValidateClusterLabels checks the labels that distinguish a cluster's servers from others. An
+// empty value comes from a template without one: it would merge the servers of all clusters that
+// have it.
 func ValidateClusterLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := tooMany(len(labels), path)
 	if errs != nil {
@@ -65,16 +65,15 @@ func ValidateClusterLabels(labels map[string]string, path *field.Path) field.Err
 	return errs
 }
 
-// ValidateMachineName checks a Machine's name: it becomes the server's name and
-// the value of a label. A longer one would fail for ever at the API.
+// ValidateMachineName checks a Machine's name: it becomes the server's name and a label's value.
+// The API would always refuse a longer one.
 func ValidateMachineName(name string, path *field.Path) field.ErrorList {
 	isValid := len(name) <= maxServerName && serverName.MatchString(name)
 	return invalidUnless(isValid, path, name, fmt.Sprintf("becomes the server's name and a label: must be "+
 		"1 to %d letters, digits, '-' and '.'; shorten the name of the Machine or MachineDeployment", maxServerName))
 }
 
-// ValidateMachineClassName checks a MachineClass's name: it becomes the value of
-// a label.
+// ValidateMachineClassName checks a MachineClass's name: it becomes a label's value.
 func ValidateMachineClassName(name string, path *field.Path) field.ErrorList {
 	isValid := name != "" && len(name) <= MaxLabel && labelValue.MatchString(name)
 	return invalidUnless(isValid, path, name, fmt.Sprintf(

@@ -5,23 +5,23 @@ package validation
 
 import "regexp"
 
-// Limits are what a JSON Schema can say of a value. The zero value says nothing.
+// Limits are a value's limits in a JSON Schema. The zero value means none.
 type Limits struct {
-	// Pattern is a regular expression that RE2 and ECMAScript read alike.
+	// Pattern is a regular expression with the same meaning in RE2 and ECMAScript.
 	Pattern string
 	// MaxLength is in characters.
 	MaxLength int
-	// Minimum and Maximum are of a number.
+	// Minimum and Maximum limit a number.
 	Minimum, Maximum int
-	// MaxItems is of a list or an object, Unique of a list's items; KeyPattern and KeyMaxLength
-	// are of an object's keys.
+	// MaxItems limits a list or an object, Unique a list's items; KeyPattern and KeyMaxLength limit an
+	// object's keys.
 	MaxItems     int
 	Unique       bool
 	KeyPattern   string
 	KeyMaxLength int
-	// Values are all there are.
+	// Values are the only valid values.
 	Values []string
-	// Unset says that an empty text is as good as none.
+	// Unset reports whether an empty text counts as unset.
 	Unset bool
 }
 
@@ -37,8 +37,8 @@ func (l Limits) upTo(length int) Limits {
 	return l
 }
 
-// SpecLimits are the limits of a ProviderSpec's fields, by their path; "[]" is an item of a
-// list or a value of an object. Schemas are made of them.
+// SpecLimits returns the limits of a ProviderSpec's fields, by their path; "[]" is an item of a
+// list or a value of an object. The schemas are generated from them.
 func SpecLimits() map[string]Limits {
 	name, list := like(genericName).upTo(maxGenericName), Limits{MaxItems: maxEntries}
 	set := Limits{MaxItems: maxEntries, Unique: true}

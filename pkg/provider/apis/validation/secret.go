@@ -9,9 +9,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// ValidateSecret checks the fields of a Secret that every driver call needs. The
-// service-account key itself, or the workload identity's token, is checked where it is used: by
-// package spi, which also knows when none is needed.
+// ValidateSecret checks the fields of a Secret that every driver call needs. Package spi, which
+// also knows whether one is needed, checks the service-account key or the workload identity's token
+// itself.
 func ValidateSecret(secret *apis.Secret, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if secret.ProjectID == "" {
@@ -22,8 +22,7 @@ func ValidateSecret(secret *apis.Secret, path *field.Path) field.ErrorList {
 	return append(errs, validateIdentity(secret, path)...)
 }
 
-// validateIdentity checks that a workload identity is whole, and that there is no key beside
-// it.
+// validateIdentity checks that a workload identity is complete, and that there is no key as well.
 func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	email := path.Child(apis.SecretServiceAccountEmail)
@@ -54,8 +53,8 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidateSecretNetwork checks the Secret's default network, if the spec (before
-// its defaults are set) leaves the network to it.
+// ValidateSecretNetwork checks the Secret's default network, if the spec (before its defaults are
+// set) has no network.
 func ValidateSecretNetwork(spec *apis.ProviderSpec, secret *apis.Secret, path *field.Path) field.ErrorList {
 	if spec.Networking != nil || secret.NetworkID == "" {
 		return nil
@@ -63,8 +62,7 @@ func ValidateSecretNetwork(spec *apis.ProviderSpec, secret *apis.Secret, path *f
 	return secretUUID(secret.NetworkID, path.Child(apis.SecretNetworkID))
 }
 
-// secretUUID never shows the value: it may be a key that was put in the wrong
-// field.
+// secretUUID never shows the value: it may be a key in the wrong field.
 func secretUUID(text string, path *field.Path) field.ErrorList {
 	return invalidUnless(IsUUID(text), path, field.OmitValueType{}, uuidRule)
 }

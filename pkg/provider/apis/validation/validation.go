@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation holds the rules for what package apis decodes. They are the
-// IaaS API's own schema rules (document version 2), not narrower ones: machine
-// types, zones and regions that the cloud will have tomorrow must pass.
+// Package validation checks the values that package apis decodes. Its rules are the IaaS API's own
+// schema rules (document version 2), not narrower ones, so that future machine types, zones and
+// regions pass.
 package validation
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// ValidateProviderSpec checks a spec whose defaults are set. All errors are
-// returned, each with the path of its field.
+// ValidateProviderSpec checks a spec whose defaults are set. It returns all errors, each with the
+// path of its field.
 func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
 	errs := ValidateRegion(spec.Region, path.Child("region"))
 	errs = append(errs, requiredName(spec.MachineType, path.Child("machineType"), "the name of a machine type")...)
@@ -38,7 +38,7 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	return errs
 }
 
-// ValidateRegion checks the region that is used, from wherever it came.
+// ValidateRegion checks the region in use, from the spec or the Secret.
 func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	if region == "" {
 		return field.ErrorList{field.Required(path, `set it here or as "region" in the Secret, e.g. eu01`)}
@@ -93,8 +93,7 @@ func validateKeypairName(name string, path *field.Path) field.ErrorList {
 		"must be at most %d letters, digits, '@', '.', '_' and '-'", maxGenericName))
 }
 
-// maxServiceAccountMails and the length of one are schema rules of
-// ServiceAccountMailsList.
+// maxServiceAccountMails and maxMail are schema rules of ServiceAccountMailsList.
 const (
 	maxServiceAccountMails = 1
 	maxMail                = 255
@@ -112,14 +111,13 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// maxVolumeSize in gigabytes, by the API document's description of SizeInGB.
+// maxVolumeSize is in gigabytes, from the API document's description of SizeInGB.
 const maxVolumeSize = 16000
 
-// sourceTypes are those of the API's document and "snapshot", which it does not
-// list but the cloud takes.
+// sourceTypes are the API document's and "snapshot", which it does not list but the cloud accepts.
 var sourceTypes = []string{apis.SourceImage, apis.SourceSnapshot, apis.SourceVolume}
 
-// validateBoot checks what the server boots from: imageId and bootVolume together.
+// validateBoot checks imageId and bootVolume together.
 func validateBoot(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
 	if spec.BootVolume == nil && spec.ImageID != "" {
 		return nil
@@ -132,7 +130,7 @@ func validateBoot(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
 	errs := validateBootVolume(spec.BootVolume, path.Child("bootVolume"))
 	source := spec.BootVolume.Source
 	if spec.ImageID == "" || (source.Type == apis.SourceImage && source.ID == spec.ImageID) {
-		// A source that was made from a wrong imageId is told once, as the imageId.
+		// A source that was derived from a wrong imageId is reported once, as the imageId.
 		return slices.DeleteFunc(errs, func(err *field.Error) bool {
 			return spec.ImageID != "" && err.Field == path.Child("bootVolume", "source", "id").String()
 		})
@@ -186,18 +184,18 @@ var (
 const (
 	maxGenericName = 127
 	maxServerName  = 63
-	// maxRegion is far longer than any region is: it is part of every URL.
+	// maxRegion is far longer than any region; the region is part of every URL.
 	maxRegion = 63
 )
 
 const uuidRule = "must be a UUID in lower case, e.g. d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 
-// IsUUID says whether text is a UUID as the API writes them: in lower case.
+// IsUUID reports whether text is a UUID in the API's form, lower case.
 func IsUUID(text string) bool {
 	return uuid.MatchString(text)
 }
 
-// invalidUnless is an error about a value, unless it is valid. The rule says what is.
+// invalidUnless returns an error about a value unless it is valid. rule describes valid values.
 func invalidUnless(isValid bool, path *field.Path, value any, rule string) field.ErrorList {
 	if isValid {
 		return nil
@@ -213,12 +211,12 @@ func optionalUUID(text string, path *field.Path) field.ErrorList {
 	return invalidUnless(text == "" || IsUUID(text), path, text, uuidRule)
 }
 
-// maxEntries is the greatest length of a list, and of labels and metadata. The API document
-// limits only serviceAccountMails; no server has nearly as many of anything. A MachineClass may
-// have a megabyte, which every call checks.
+// maxEntries is the maximum length of a list, and of labels and metadata. The API document limits
+// only serviceAccountMails, but no server has nearly as many. A MachineClass may have a megabyte,
+// and every call checks it.
 const maxEntries = 256
 
-// tooMany refuses a list that is too long, whose items need not be looked at then.
+// tooMany returns an error for a list that is too long; its items need no check then.
 func tooMany(length int, path *field.Path) field.ErrorList {
 	if length > maxEntries {
 		return field.ErrorList{field.TooMany(path, length, maxEntries)}
@@ -226,7 +224,7 @@ func tooMany(length int, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// unique checks the items of a list. The API: "Duplicate items in the list".
+// unique checks the items of a list. The API refuses duplicates: "Duplicate items in the list".
 func unique(list []string, path *field.Path, check func(string, *field.Path) field.ErrorList) field.ErrorList {
 	errs := tooMany(len(list), path)
 	if errs != nil {

@@ -17,22 +17,24 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// The numbers of shared reads. How many reads may begin in a second: readsPerSecond in pkg/spi/limits.go. Retries of
-// a read: pkg/spi/retry.go.
+// Limits of shared reads. The reads per second are readsPerSecond in pkg/spi/limits.go, the retries
+// of a read in pkg/spi/retry.go.
 const (
-	// listInterval is the least time between the beginnings of two lists of a scope; projectInterval that of lists of the
-	// project, which are large, leftoverInterval that of volumes, of which many machines wait for the same.
+	// listInterval is the minimum time between the starts of two lists of a scope; projectInterval is
+	// the same for lists of the project, which are large, leftoverInterval for those of volumes, which
+	// many machines share.
 	listInterval, projectInterval, leftoverInterval = 250 * time.Millisecond, 5 * time.Second, 3 * time.Second
-	// maxListBackoff bounds the time to the next list after one that failed: 1, 2, 4 … 30 s.
+	// maxListBackoff limits the backoff after failed lists: 1, 2, 4 … 30 s.
 	maxListBackoff = 30 * time.Second
-	// maxSingles limits the reads in flight that take the place of a list that failed.
+	// maxSingles limits the reads in flight that replace a failed list.
 	maxSingles = 4
-	// tooLargeFor is how long lists of the project must fail until lists by the machine label take their place. An
-	// outage must not: it would hide a server from before there were labels.
+	// tooLargeFor is how long lists of the project must fail until lists by the machine label replace
+	// them. An outage must not cause this: it would hide a server from before there were labels.
 	tooLargeFor = 10 * time.Minute
-	// readTimeout bounds a shared list, or a GET in its place, with its retries: then another way is tried.
+	// readTimeout limits a shared list, or a GET in its place, including retries: then another way is
+	// tried.
 	readTimeout = 20 * time.Second
-	// callTimeout bounds the calls that wait for nothing.
+	// callTimeout is the deadline of calls that do not wait.
 	callTimeout = 2 * time.Minute
 	// readerLifetime is how long the lister of a scope is kept without a read.
 	readerLifetime = 10 * time.Minute
@@ -43,16 +45,16 @@ type list[T any] struct {
 	items        []T
 	began, ended time.Time
 	err          error
-	// isSingle reports whether no list was made, and the caller is to read by itself (lister.single); isOff whether
+	// isSingle reports whether the caller must read by itself instead (lister.single), isOff whether
 	// that is because lists fail.
 	isSingle, isOff bool
 }
 
-// lister shares the LISTs of one scope, such as the servers of a cluster. Each caller gets a list that began after
-// it asked. One list is in flight at a time, and answers all who wait, due or not; one that failed only those that
-// are due and cannot read by themselves.
+// lister shares the LISTs of one scope, such as the servers of a cluster. Each caller gets a list
+// that began after its request. One list is in flight at a time, and answers all waiting callers,
+// due or not; a failed list answers only the due callers that cannot read by themselves.
 //
-// A caller that can read by itself is told to do so if it is alone, no other one waiting or reading, or while lists
+// A caller that can read by itself must do so if no other caller waits or reads, or while lists
 // fail, maxSingles at a time. If such reads fail, too, a list and one of them take turns.
 type lister[T any] struct {
 	readers  *readers
@@ -61,19 +63,20 @@ type lister[T any] struct {
 
 	mu      sync.Mutex
 	waiting []*waiter[T]
-	// running reports whether the goroutine runs that answers those that wait; changed wakes it.
+	// running reports whether the goroutine that answers waiting callers runs; changed wakes it.
 	running bool
 	changed chan struct{}
 	lists   schedule
-	// singles counts the single reads in flight; fails reports for each ability whether the last one failed.
+	// singles counts the single reads in flight; fails reports for each ability whether its last one
+	// failed.
 	singles int
 	fails   [abilities]bool
 }
 
-// schedule is when the next list may begin: after the interval, or a backoff.
+// schedule decides when the next list may begin: after the interval, or a backoff.
 type schedule struct {
 	notBefore time.Time
-	// failures counts the lists that failed in a row, the first one then; err is why the last one did.
+	// failures counts consecutive failed lists, the first one at since; err is the last one's error.
 	failures int
 	since    time.Time
 	err      error
@@ -91,11 +94,11 @@ type waiter[T any] struct {
 type ability int
 
 const (
-	// listsOnly: nothing.
+	// listsOnly is for callers that cannot read by themselves.
 	listsOnly ability = iota
-	// ownList: a smaller list.
+	// ownList is for callers that can read a smaller list.
 	ownList
-	// ownGet: what it waits for, by its ID.
+	// ownGet is for callers that can read their object by its ID.
 	ownGet
 	abilities
 )
@@ -104,8 +107,8 @@ func newLister[T any](r *readers, interval time.Duration, read func(context.Cont
 	return &lister[T]{readers: r, interval: interval, read: read, changed: make(chan struct{}, 1)}
 }
 
-// next returns the first list that began after the call. One is made at due, the zero time is at once, or as soon as the
-// interval or a backoff allows.
+// next returns the first list that began after the call. It is made at due (the zero time means
+// now), or as soon as the interval or a backoff allows.
 func (l *lister[T]) next(ctx context.Context, due time.Time, ability ability) *list[T] {
 	mine := l.join(due, ability)
 	defer l.leave(mine)
@@ -152,8 +155,8 @@ func (l *lister[T]) wake() {
 	}
 }
 
-// single makes a caller's own read, in its turn. Others need not try the same while it fails. answer is what next has
-// returned; nil if the caller reads by itself anyway.
+// single makes a caller's own read when its turn has come, and notes a failure for the others.
+// answer is the result of next; nil if the caller reads by itself anyway.
 func (l *lister[T]) single(ctx context.Context, answer *list[T], ability ability, read func(context.Context) error) (err error) {
 	if answer == nil || !answer.isSingle {
 		l.mu.Lock()
@@ -175,7 +178,7 @@ func (l *lister[T]) single(ctx context.Context, answer *list[T], ability ability
 	return read(ctx)
 }
 
-// run answers the callers that wait until there are none.
+// run answers the waiting callers until there are none.
 func (l *lister[T]) run() {
 	for {
 		l.mu.Lock()
@@ -199,7 +202,7 @@ func (l *lister[T]) run() {
 	}
 }
 
-// answerSingles tells the callers that are to read by themselves. It sorts those that wait on by when they are due.
+// answerSingles answers the callers that must read by themselves, and sorts the others by due time.
 func (l *lister[T]) answerSingles(now time.Time) {
 	isAlone := len(l.waiting) == 1 && l.singles == 0
 	isOff := l.lists.isOff(now)
@@ -222,10 +225,11 @@ func (l *lister[T]) answerSingles(now time.Time) {
 	})
 }
 
-// pause returns how long nothing is to be done but for what changes meanwhile: 0 or less if a list is to be made.
+// pause returns how long to wait, unless something changes, until the next step: 0 or less if a
+// list is due.
 func (l *lister[T]) pause(now time.Time) time.Duration {
 	pause := later(l.waiting[0].due, l.lists.notBefore).Sub(now)
-	for _, w := range l.waiting { // who reads by itself need not wait for a list that is put off
+	for _, w := range l.waiting { // a single read need not wait for a delayed list
 		if w.due.After(now) && w.ability != listsOnly && !l.fails[w.ability] {
 			return min(pause, w.due.Sub(now))
 		}
@@ -233,7 +237,7 @@ func (l *lister[T]) pause(now time.Time) time.Duration {
 	return pause
 }
 
-// makeList makes a list for all who wait when its turn has come.
+// makeList makes a list for all waiting callers when its turn has come.
 func (l *lister[T]) makeList() {
 	_ = l.readers.turn(context.Background()) // fails only with a context
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
@@ -263,7 +267,7 @@ func (l *lister[T]) makeList() {
 	l.answer(batch, made)
 }
 
-// failed puts off the next list.
+// failed delays the next list.
 func (s *schedule) failed(err error, now time.Time) {
 	s.notBefore = now.Add(min(time.Second<<min(s.failures, 10), maxListBackoff))
 	if s.failures++; s.failures == 1 {
@@ -272,11 +276,11 @@ func (s *schedule) failed(err error, now time.Time) {
 	s.err = err
 }
 
-// isOff reports whether the next list is put off because the last one failed.
+// isOff reports whether the next list is delayed because the last one failed.
 func (s *schedule) isOff(now time.Time) bool { return s.failures > 0 && now.Before(s.notBefore) }
 
-// isTooLarge reports whether lists have failed for tooLargeFor, the last one because it is too large; isOff whether the
-// next one is put off.
+// isTooLarge reports whether lists have failed for tooLargeFor, the last one because of its
+// content; isOff whether the next one is delayed.
 func (l *lister[T]) isTooLarge() (tooLarge, isOff bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,14 +289,14 @@ func (l *lister[T]) isTooLarge() (tooLarge, isOff bool) {
 	return hasLasted && isTooLarge(l.lists.err), l.lists.isOff(now)
 }
 
-// grant tells a caller to read by itself.
+// grant lets a caller read by itself.
 func (l *lister[T]) grant(w *waiter[T], isOff bool) {
 	l.singles++
 	w.answer <- &list[T]{isSingle: true, isOff: isOff}
 }
 
-// answer gives the list to those that waited for it. After one that failed, those wait on that are not due, or can read
-// by themselves.
+// answer returns the list to the callers that waited for it. After a failed one, callers that are
+// not due, or can read by themselves, go on waiting.
 func (l *lister[T]) answer(batch []*waiter[T], made *list[T]) {
 	isOff := made.err != nil && !isSessionWide(made.err)
 	for _, w := range batch {
@@ -306,23 +310,24 @@ func (l *lister[T]) answer(batch []*waiter[T], made *list[T]) {
 	}
 }
 
-// isSessionWide reports whether an API call failed for a reason that holds for all others of the session: refused
-// credentials, or too many calls, in any form.
+// isSessionWide reports whether an API call failed for a reason that affects all others of the
+// session: refused credentials, or too many calls, in any form.
 func isSessionWide(err error) bool {
 	var api *APIError
 	return spi.IsRefused(err) || errors.As(err, &api) &&
 		(api.StatusCode == http.StatusUnauthorized || api.StatusCode == http.StatusTooManyRequests)
 }
 
-// noAnswer is the cause of a read that readTimeout has ended.
+// noAnswer is the cause of a read that exceeded readTimeout.
 type noAnswer struct{}
 
 func (noAnswer) Error() string { return fmt.Sprintf("no answer within %s", readTimeout) }
 
-// Timeout is that of net.Error.
+// Timeout implements net.Error.
 func (noAnswer) Timeout() bool { return true }
 
-// unanswered returns the error of a read that readTimeout has ended, as such: it is not the call whose time is up.
+// unanswered replaces the deadline error of a read that exceeded readTimeout: the caller's own time
+// is not up.
 func unanswered(err error) error {
 	var api *APIError
 	if errors.As(err, &api) && errors.Is(err, context.DeadlineExceeded) {
@@ -331,8 +336,9 @@ func unanswered(err error) error {
 	return err
 }
 
-// isTooLarge reports whether a list failed for what is in it, so that a smaller one may work: the API, or its gateway,
-// cannot answer it, or not in time, or one server of it cannot be decoded, for which the SDK refuses all.
+// isTooLarge reports whether a list failed because of its content, so that a smaller one may work:
+// the API or its gateway cannot answer it, or not in time, or a server in it cannot be decoded, for
+// which the SDK refuses the whole list.
 func isTooLarge(err error) bool {
 	var api *APIError
 	var timeout interface{ Timeout() bool }
@@ -340,8 +346,8 @@ func isTooLarge(err error) bool {
 		errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
 }
 
-// isOutage reports whether a GET failed in a way that other GETs may share: not for what it asked for, nor for
-// what one server has.
+// isOutage reports whether a GET failed for a reason that other GETs may share: not because of its
+// server or the server's content.
 func isOutage(err error) bool {
 	return err != nil && !isServerNotFound(err) && !errors.Is(err, errUnreadable)
 }
@@ -352,7 +358,7 @@ type readers struct {
 	place  place
 	client StackitClient
 	turn   func(context.Context) error
-	// waits counts the POSTs and DELETEs whose effect was waited for.
+	// waits counts the waits for POSTs and DELETEs to take effect.
 	waits   atomic.Int64
 	servers *recent.Map[string, *lister[Server]]
 	nics    *recent.Map[string, *lister[NIC]]
@@ -374,13 +380,14 @@ func newReaders(session *spi.Session, region string, process *process) *readers 
 	return r
 }
 
-// spread returns a part of a time, another one with each call: servers that are made together are read one after the
-// other, and each profits from the lists of all. The golden section spreads any number of them evenly.
+// spread returns a fraction of a time that varies from call to call: servers that are created
+// together are read one after the other, and each profits from the lists of all. The golden section
+// spreads any number of them evenly.
 func (r *readers) spread(within time.Duration) time.Duration {
 	return within * time.Duration((r.waits.Add(1)-1)*618%1000) / 1000
 }
 
-// serversOf returns the lister of the servers that carry the labels; nil is all of the project.
+// serversOf returns the lister of the servers with these labels; nil means the whole project.
 func (r *readers) serversOf(labels map[string]string) *lister[Server] {
 	return r.servers.Get(labelSelector(labels), func() *lister[Server] {
 		interval := listInterval
@@ -407,7 +414,7 @@ func (r *readers) nicsIn(networkID string) *lister[NIC] {
 	})
 }
 
-// existing drops servers that a list shows twice, and those in DELETED, which do not exist.
+// existing drops duplicate servers, and DELETED ones, which do not exist.
 func existing(servers []Server) []Server {
 	seen := make(map[string]bool, len(servers))
 	return slices.DeleteFunc(servers, func(server Server) bool {

@@ -12,46 +12,46 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lookup looks for the Machine's servers by name and labels, again and again, until it is sure that there are no
-// others (none).
+// lookup repeats look-ups of the Machine's servers by name and labels until it is sure that there
+// are no others (none).
 type lookup struct {
 	call *call
-	// reads says which errors end the call.
+	// reads decides which errors end the call.
 	reads wait
 	polls polls
-	// retryAt is when the next look-up may begin after one that failed.
+	// retryAt is when the next look-up may begin after a failed one.
 	retryAt time.Time
-	// row are the look-ups so far, without those before one that failed.
+	// row are the look-ups so far, without those before a failed one.
 	row []lookedUp
-	// state is for the text of a late end.
+	// state is the text of a timeout.
 	state string
 }
 
-// lookedUp is what a look-up has shown.
+// lookedUp is the result of a look-up.
 type lookedUp struct {
 	servers []Server
-	// isWhole reports whether it read the whole project or, where that is too large, all with the machine label, and not
-	// only what has all of the Machine's labels.
+	// isWhole reports whether it read the whole project (or all servers with the machine label, if
+	// that is too large), instead of only those with all of the Machine's labels.
 	isWhole      bool
 	began, ended time.Time
 }
 
-// doubt is why an empty look-up may be wrong.
+// doubt has the reasons why an empty look-up may be wrong.
 type doubt struct {
-	// certain is when a look-up must begin to see the result of every POST.
+	// certain is the earliest start of a look-up that sees the result of every POST.
 	certain time.Time
-	// isNew reports whether this process knows of every server that the Machine can have.
+	// isNew reports whether this process knows every server that the Machine can have.
 	isNew bool
 	// mayLackLabels reports whether the Machine may have a server from before there were labels.
 	mayLackLabels bool
 }
 
-// none reports whether look-ups, oldest first, prove that the Machine has no other servers than those that the last
-// one has shown. The last one must begin after certain. One that shows some is believed about the rest, and one is
-// enough for a new Machine. Else the last one must read the whole project, unexpectedApart after the first of the
-// row: a selector could be what is broken, and for some seconds a project may look empty. If labels may be missing,
-// the first one of the row must read the whole project, too. A look-up does not count if a later one
-// shows some, or if it is older than maxProofAge.
+// none reports whether look-ups, oldest first, prove that the Machine has no servers other than
+// those in the last one, which must begin after certain. A look-up that shows servers is trusted
+// about the rest, and one is enough for a new Machine. Otherwise the last one must read the whole
+// project, unexpectedApart after the first: the selector may be broken, and a project may look
+// empty for some seconds. If labels may be missing, the first must read the whole project, too. A
+// look-up does not count if a later one shows servers, or if it is older than maxProofAge.
 func none(row []lookedUp, d doubt) bool {
 	if len(row) == 0 {
 		return false
@@ -67,7 +67,7 @@ func none(row []lookedUp, d doubt) bool {
 	return ok && last.isWhole && last.began.Sub(first.ended) >= unexpectedApart
 }
 
-// recentLooks returns the look-ups that are not older than maxProofAge then.
+// recentLooks returns the look-ups that were not older than maxProofAge at the given time.
 func recentLooks(row []lookedUp, then time.Time) []lookedUp {
 	at := slices.IndexFunc(row, func(look lookedUp) bool { return then.Sub(look.ended) <= maxProofAge })
 	if at < 0 {
@@ -76,7 +76,8 @@ func recentLooks(row []lookedUp, then time.Time) []lookedUp {
 	return row[at:]
 }
 
-// firstOf returns the look-up from which the time to the last one of the row counts; false if there is none yet.
+// firstOf returns the look-up from which the time to the last one of the row counts; false if there
+// is none yet.
 func firstOf(row []lookedUp, d doubt) (lookedUp, bool) {
 	for i := len(row) - 1; i > 0; i-- {
 		if len(row[i].servers) > 0 {
@@ -98,7 +99,8 @@ func (c *call) lookup() *lookup {
 	}
 }
 
-// next makes the next look-up, when it is due. It repeats one that fails, until that ends the call.
+// next makes the next look-up when it is due. It repeats a failed one until the failure ends the
+// call.
 func (l *lookup) next(ctx context.Context) (lookedUp, error) {
 	c := l.call
 	for {
@@ -118,8 +120,8 @@ func (l *lookup) next(ctx context.Context) (lookedUp, error) {
 	}
 }
 
-// plan returns when the next look-up is due, and whether it reads the whole project. On the poll interval look-ups
-// go on until certain only: nothing new is expected to show after that.
+// plan returns when the next look-up is due, and whether it reads the whole project. Look-ups on
+// the poll interval end at certain: nothing new is expected to show after that.
 func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 	if len(l.row) == 0 && l.retryAt.IsZero() {
 		return time.Time{}, false
@@ -143,8 +145,8 @@ func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 	}
 }
 
-// isSure notes a look-up, and reports whether the Machine has no other servers than those that it has shown. In a
-// deletion these are gone by now.
+// isSure adds a look-up, and reports whether the Machine has no servers other than those it shows.
+// In a deletion these are gone by now.
 func (l *lookup) isSure(found lookedUp) bool {
 	c := l.call
 	if !c.findable() {
@@ -163,9 +165,10 @@ func (l *lookup) doubt() doubt {
 	return doubt{certain: c.certain(), isNew: c.isNew(), mayLackLabels: !c.isYoung && c.serverID == ""}
 }
 
-// find looks once for the Machine's servers: those with its labels, and without a ProviderID those of its name if it
-// came from OpenStack. Servers that were proved gone are left out. In the whole project, a server that may be the
-// Machine's but lacks a label is an error, unless another one surely is, or the Machine came from OpenStack.
+// find makes one look-up of the Machine's servers: by its labels, and also by its name if it came
+// from OpenStack and has no ProviderID. Servers that were proved gone are omitted. In the whole
+// project, a server that may be the Machine's but lacks a label is an error, unless another one is
+// certainly the Machine's, or it came from OpenStack.
 func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp, error) {
 	if !c.findable() {
 		return lookedUp{}, nil
@@ -198,8 +201,8 @@ func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp,
 	return found, c.checkUnlabelled(all.items, found.servers)
 }
 
-// listOwn lists the servers of the scope or, if no other call reads that, or its lists fail, those that match the
-// selector, which is narrower.
+// listOwn lists the servers of the scope or, if no other call reads that, or its lists fail, those
+// that match the narrower selector.
 func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]string) *list[Server] {
 	lister := c.serversOf(c.scope())
 	all := lister.next(ctx, due, ownList)
@@ -216,8 +219,8 @@ func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]s
 	return own
 }
 
-// listProject lists all servers of the project or, if they have been too many for tooLargeFor, those with the machine
-// label, which do not show a server from before there were labels.
+// listProject lists all servers of the project or, if they have been too many for tooLargeFor,
+// those with the machine label, which omits servers from before there were labels.
 func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server], isWhole bool) {
 	project := c.serversOf(nil)
 	if tooLarge, isOff := project.isTooLarge(); !tooLarge || !isOff {
@@ -231,8 +234,8 @@ func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server
 	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false
 }
 
-// checkUnlabelled returns an error if a server of the project may be the Machine's, but lacks a label by which
-// look-ups would find it, and none of those found surely is.
+// checkUnlabelled returns an error if a server of the project may be the Machine's, but lacks a
+// label that look-ups need, and none of those found is certainly the Machine's.
 func (c *call) checkUnlabelled(all, found []Server) error {
 	if slices.ContainsFunc(found, func(server Server) bool { return !server.IsDeleting() }) {
 		return nil

@@ -15,17 +15,19 @@ import (
 const (
 	// recordLifetime is how long a record is kept after its last use.
 	recordLifetime = time.Hour
-	// maxUnseenDoublings bounds the wait for a class whose servers no read shows.
+	// maxUnseenDoublings limits the wait for a class whose servers no read shows.
 	maxUnseenDoublings = 4
 )
 
-// machineKey names a Machine across sessions: a rotated key of the service account does not change it.
+// machineKey identifies a Machine across sessions: a rotated service-account key does not change
+// it.
 type machineKey struct{ namespace, machine string }
 
-// place is where the servers of a request are.
+// place is the location of a request's servers.
 type place struct{ endpoint, project, region string }
 
-// machineRef is a call's Machine, and where its servers are. uid and created are zero where the request has none.
+// machineRef is a call's Machine, and the place of its servers. uid and created are zero if the
+// request lacks them.
 type machineRef struct {
 	machineKey
 	place
@@ -33,23 +35,24 @@ type machineRef struct {
 	created time.Time
 }
 
-// record is what this process knows at first hand of a Machine. The manager's next call may come microseconds
-// after the last one, from a cache that has not seen its answer, and the answer to a POST may be lost.
+// record is this process's own knowledge of a Machine. The manager's next call may come
+// microseconds after the last one, from a cache that lacks its answer, and the answer to a POST may
+// be lost.
 type record struct {
 	place
-	// uid and created are those of the Machine that the last POST was for, or that adopted the server.
+	// uid and created are of the Machine that the last POST was for, or that adopted the server.
 	uid     string
 	created time.Time
-	// serverID is the Machine's server; "" if none is known. isUnread reports whether only the answer to the
-	// POST has named it, so that no read has shown yet whose it is.
+	// serverID is the Machine's server; "" if unknown. isUnread reports whether it is known only from
+	// the answer to the POST, so that no read has confirmed its owner.
 	serverID string
 	isUnread bool
 	post     post
-	// fault is why the last server ended in ERROR; nil if none did since the last one that was adopted.
+	// fault is why the last server ended in ERROR; nil if none did since the last adoption.
 	fault error
 	nics  seenNICs
-	// met is when this process had the first call for a Machine of this name, used the last one. hadServer reports whether
-	// it has sent a POST for one, or seen a server of that name.
+	// met is the time of this process's first call for a Machine of this name, used that of the last.
+	// hadServer reports whether it has sent a POST for such a Machine, or seen a server of that name.
 	met, used time.Time
 	hadServer bool
 }
@@ -62,25 +65,26 @@ type post struct {
 	ended time.Time
 	// named is the server in the answer; "" if the answer is lost, or named another machine's server.
 	named string
-	// isOpen reports whether the POST may have made a server that is not proved gone.
+	// isOpen reports whether the POST may have created a server that is not proved gone.
 	isOpen bool
 }
 
-// seenNICs is what reads have shown of the NICs of a Machine's server.
+// seenNICs is the state of the NICs of a Machine's server, from reads.
 type seenNICs struct {
-	// addresses of the NICs, once each NIC has one.
+	// addresses are the NICs' addresses, once each NIC has one.
 	addresses []string
-	// allowed is a fingerprint of the allowedAddresses that the NICs carry; "" if none were seen.
+	// allowed is a fingerprint of the NICs' allowedAddresses; "" if none were seen.
 	allowed string
 }
 
 func (p *post) isInFlight() bool { return !p.sent.IsZero() && p.ended.IsZero() }
 
-// hasOpenPost reports whether a POST is in flight, or may have made a server that is not proved gone: also
-// while that server is known, and runs.
+// hasOpenPost reports whether a POST is in flight, or may have created a server that is not proved
+// gone: even while that server is known and runs.
 func (r *record) hasOpenPost() bool { return r.post.isOpen || r.post.isInFlight() }
 
-// postedAt returns when the POST was sent whose answer named the server; the zero time if the last one's did not.
+// postedAt returns when the POST whose answer named the server was sent; the zero time if it was
+// not the last one.
 func (r *record) postedAt(serverID string) time.Time {
 	if r.post.named != serverID {
 		return time.Time{}
@@ -88,13 +92,13 @@ func (r *record) postedAt(serverID string) time.Time {
 	return r.post.sent
 }
 
-// isOfAnother reports whether another Machine of the same name has the record, by its UID. A request without
-// a UID counts as the record's own.
+// isOfAnother reports whether the record is of another Machine with the same name, by its UID. A
+// request without a UID counts as the record's own.
 func (r *record) isOfAnother(ref *machineRef) bool {
 	return r.uid != "" && ref.uid != "" && r.uid != ref.uid
 }
 
-// isOfYounger reports whether a younger Machine of the same name has the record.
+// isOfYounger reports whether the record is of a younger Machine with the same name.
 func (r *record) isOfYounger(ref *machineRef) bool {
 	return r.isOfAnother(ref) && !ref.created.IsZero() && ref.created.Before(r.created)
 }
@@ -104,22 +108,24 @@ func (r *record) isBound(ref *machineRef) bool {
 	return !r.isOfAnother(ref) && (r.serverID != "" || r.hasOpenPost())
 }
 
-// setServer makes a server the Machine's; "" for none. What was seen of another one's NICs is dropped.
+// setServer sets the Machine's server; "" for none. It drops the NICs of another server.
 func (r *record) setServer(serverID string) {
 	if r.serverID != serverID {
 		r.serverID, r.isUnread, r.nics = serverID, false, seenNICs{}
 	}
 }
 
-// memory has the records of a process, one for a Machine. Its rule: never POST without a look-up that could
-// have seen the result of every earlier POST (claim). A POST ends with accepted, refused or lost, and is open
-// until the server that its answer named was read and is proved gone, or until look-ups prove that there is no
-// server. While it is open, a look-up that does not show its server proves nothing until settle has passed.
+// memory has the records of a process, one per Machine. Its rule: never POST without a look-up that
+// could have seen the result of every earlier POST (claim). A POST ends with accepted, refused or
+// lost, and is open until the server in its answer was read and is proved gone, or until look-ups
+// prove that there is no server. While it is open, a look-up that does not show its server proves
+// nothing until settle has passed.
 //
-// A record belongs to one place. While it has a server or an open POST there, a request for another place does
-// not change it (elsewhere): the server would be lost. Otherwise it takes over the request's place. It ends with
-// the deletion of its Machine (forget), or an hour after its last use. A restart loses all records: for older
-// Machines the driver then waits settle before it trusts an empty look-up.
+// A record belongs to one place. While it has a server or an open POST there, a request for another
+// place does not change it (elsewhere), because the server would leak. Otherwise it moves to the
+// request's place. It ends with the deletion of its Machine (forget), or an hour after its last
+// use. A restart loses all records: for older Machines the driver then waits settle before it
+// trusts an empty look-up.
 type memory struct {
 	clock clock.PassiveClock
 	// settle is how long the API may take until a request shows in its lists.
@@ -127,28 +133,30 @@ type memory struct {
 
 	mu      sync.Mutex
 	records map[machineKey]*record
-	// gone is when servers were proved gone: for settle, lists may still show them. It is kept as long as a record.
+	// gone is when servers were proved gone: lists may still show them for settle. Entries live as
+	// long as records.
 	gone map[serverKey]time.Time
-	// unseen are the classes of which our POSTs make servers that no read shows.
+	// unseen are the classes whose POSTs create servers that no read shows.
 	unseen map[placedClass]unseenServers
 	swept  time.Time
 }
 
-// placedClass names a class in a place.
+// placedClass identifies a class in a place.
 type placedClass struct {
 	place
 	class string
 }
 
-// unseenServers holds back a class's POSTs: an account that may create, but not see, must not fill a project.
+// unseenServers delays a class's POSTs: an account that can create servers, but not see them, must
+// not fill a project.
 type unseenServers struct {
-	// posts counts those since one whose server no read has ever shown, that one included.
+	// posts counts the POSTs since, and including, the first whose server no read has shown.
 	posts int
-	// until is when the next one may be sent.
+	// until is when the next POST may be sent.
 	until time.Time
 }
 
-// wait returns how long after a POST the next one of the class may be sent: 1, 2, 4, 8, 16 minutes.
+// wait returns the time from a POST to the next one of the class: 1, 2, 4, 8, 16 minutes.
 func (u unseenServers) wait() time.Duration { return time.Minute << min(u.posts-1, maxUnseenDoublings) }
 
 type serverKey struct {
@@ -163,14 +171,14 @@ func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
 	}
 }
 
-// meet notes a call for a Machine, whatever is wrong with its inputs.
+// meet notes a call for a Machine, even one with invalid inputs.
 func (m *memory) meet(ref *machineRef) { m.apply(ref, func(*record) {}) }
 
 // found notes that a look-up shows servers of the Machine.
 func (m *memory) found(ref *machineRef) { m.apply(ref, func(r *record) { r.hadServer = true }) }
 
-// neverHadOne reports whether the Machine surely never had a server, if this process alone has acted since it was
-// created: it is known since its first hour, and no Machine of its name had one.
+// neverHadOne reports whether the Machine never had a server, provided that only this process has
+// acted since it was created: it is known since its first hour, and no Machine of its name had one.
 func (m *memory) neverHadOne(ref *machineRef) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +186,7 @@ func (m *memory) neverHadOne(ref *machineRef) bool {
 	return ok && !r.hadServer && r.met.Sub(ref.created) < recordLifetime-clockSkew
 }
 
-// get returns a copy of the Machine's record. Of a record for another place it has only whose it is.
+// get returns a copy of the Machine's record. For a record in another place it has only the owner.
 func (m *memory) get(ref *machineRef) record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +201,7 @@ func (m *memory) get(ref *machineRef) record {
 	return *r
 }
 
-// elsewhere returns the place of the Machine's server or open POST, if that is not the request's.
+// elsewhere returns the place of the Machine's server or open POST, if it is not the request's.
 func (m *memory) elsewhere(ref *machineRef) (place, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,8 +212,8 @@ func (m *memory) elsewhere(ref *machineRef) (place, bool) {
 	return r.place, true
 }
 
-// certain returns when a look-up must begin so that it sees the result of the Machine's POSTs: one that begins
-// earlier, and shows no server, proves nothing. It is the zero time if no POST is open.
+// certain returns the earliest start of a look-up that sees the results of the Machine's POSTs: an
+// earlier one without a server proves nothing. It is the zero time if no POST is open.
 func (m *memory) certain(ref *machineRef) time.Time {
 	r := m.get(ref)
 	return r.post.certain(m.clock.Now(), m.settle)
@@ -214,7 +222,7 @@ func (m *memory) certain(ref *machineRef) time.Time {
 func (p *post) certain(now time.Time, settle time.Duration) time.Time {
 	switch {
 	case p.isInFlight():
-		return now.Add(settle) // it ends now at the earliest
+		return now.Add(settle) // now is the earliest end
 	case p.isOpen:
 		return p.ended.Add(settle)
 	default:
@@ -222,10 +230,10 @@ func (p *post) certain(now time.Time, settle time.Duration) time.Time {
 	}
 }
 
-// claim is the one gate of a POST: it reports whether the caller may send one, which then is in flight.
-// lookedAt is when the look-up began that showed no server. claim refuses if the look-up could not have seen the
-// result of the last POST, whoever sent it, if one is in flight, or if the Machine has a server (errClaimed),
-// or if no read has shown the servers of the class for too short a time (errUnseen).
+// claim is the only gate to a POST: on nil the caller may send one, which then is in flight.
+// lookedAt is the start of the look-up that showed no server. claim returns errClaimed if the
+// look-up could not have seen the last POST's result, if a POST is in flight, or if the Machine has
+// a server; and errUnseen while POSTs of a class whose servers no read shows are delayed.
 func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error {
 	err := errClaimed
 	m.take(ref, func(r *record) {
@@ -252,7 +260,7 @@ func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error 
 
 var errClaimed, errUnseen = errors.New("the look-up does not allow a POST"), errors.New("the class's servers do not show")
 
-// neverSeen records that no read has ever shown a server that the answer to a POST named.
+// neverSeen records that no read has shown the server in the answer to a POST.
 func (m *memory) neverSeen(ref *machineRef, class string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -273,7 +281,7 @@ func (m *memory) saw(where place, servers ...Server) {
 	}
 }
 
-// accepted ends a POST whose answer named the server. The first read decides whose that is.
+// accepted ends a POST whose answer named the server. The first read confirms its owner.
 func (m *memory) accepted(ref *machineRef, serverID string) {
 	m.change(ref, func(r *record) {
 		r.post.ended, r.post.named, r.post.isOpen = m.clock.Now(), serverID, true
@@ -282,7 +290,7 @@ func (m *memory) accepted(ref *machineRef, serverID string) {
 	})
 }
 
-// refused ends a POST that surely made no server: the class's next one may follow.
+// refused ends a POST that cannot have created a server: the class's next one may follow.
 func (m *memory) refused(ref *machineRef) {
 	m.change(ref, func(r *record) {
 		r.post.ended = m.clock.Now()
@@ -293,12 +301,12 @@ func (m *memory) refused(ref *machineRef) {
 	})
 }
 
-// lost ends a POST that may have made a server.
+// lost ends a POST that may have created a server.
 func (m *memory) lost(ref *machineRef) {
 	m.change(ref, func(r *record) { r.post.ended, r.post.isOpen = m.clock.Now(), true })
 }
 
-// adopt records a server that was read, and checked to be ours, as the Machine's.
+// adopt records a server as the Machine's, after a read and a check that it is ours.
 func (m *memory) adopt(ref *machineRef, serverID string) {
 	m.take(ref, func(r *record) {
 		r.setServer(serverID)
@@ -306,7 +314,7 @@ func (m *memory) adopt(ref *machineRef, serverID string) {
 	})
 }
 
-// disown records that the server which the answer to the POST named is another machine's: the POST is lost.
+// disown records that the server in the answer to the POST is another machine's: the POST is lost.
 func (m *memory) disown(ref *machineRef, serverID string) {
 	m.change(ref, func(r *record) { r.disown(serverID) })
 }
@@ -320,7 +328,7 @@ func (r *record) disown(serverID string) {
 	}
 }
 
-// drop records that the Machine does not use a server, which may still be there.
+// drop records that the Machine does not use a server, which may still exist.
 func (m *memory) drop(ref *machineRef, serverID string) {
 	m.change(ref, func(r *record) {
 		if r.serverID == serverID {
@@ -335,8 +343,8 @@ func (m *memory) failed(ref *machineRef, serverID string, fault error) {
 	m.change(ref, func(r *record) { r.fault = fault })
 }
 
-// serverGone records that a server was proved gone. If no read ever showed it, the answer to the POST may have
-// named a wrong one: the POST is lost.
+// serverGone records that a server was proved gone. If no read ever showed it, the answer to the
+// POST may have named a wrong one: the POST is lost.
 func (m *memory) serverGone(ref *machineRef, serverID string) {
 	m.change(ref, func(r *record) {
 		switch {
@@ -367,15 +375,15 @@ func (m *memory) goneAt(ref *machineRef, serverID string) time.Time {
 	return m.gone[serverKey{ref.place, serverID}]
 }
 
-// shown records that a GET shows a server: it is not gone, whatever was proved before.
+// shown records that a GET shows a server: it is not gone, even if that was proved before.
 func (m *memory) shown(ref *machineRef, serverID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.gone, serverKey{ref.place, serverID})
 }
 
-// provedNone closes the POST if a look-up that began then could see its result: look-ups have proved that there is
-// no other server than those that they showed.
+// provedNone closes the POST if a look-up that started at began could see its result: look-ups have
+// proved that there are no servers but those shown.
 func (m *memory) provedNone(ref *machineRef, began time.Time) {
 	m.change(ref, func(r *record) {
 		if !began.Before(r.post.ended.Add(m.settle)) {
@@ -384,7 +392,7 @@ func (m *memory) provedNone(ref *machineRef, began time.Time) {
 	})
 }
 
-// sawNICs records what a read has shown of the NICs of the Machine's server.
+// sawNICs records the state of the NICs of the Machine's server.
 func (m *memory) sawNICs(ref *machineRef, serverID string, note func(*seenNICs)) {
 	m.change(ref, func(r *record) {
 		if r.serverID == serverID {
@@ -393,7 +401,7 @@ func (m *memory) sawNICs(ref *machineRef, serverID string, note func(*seenNICs))
 	})
 }
 
-// forget ends the record: the Machine was deleted. That of a younger Machine of the same name stays.
+// forget ends the record of a deleted Machine. A younger Machine of the same name keeps its record.
 func (m *memory) forget(ref *machineRef) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -402,7 +410,7 @@ func (m *memory) forget(ref *machineRef) {
 	}
 }
 
-// change changes the Machine's record, unless that is for another place.
+// change changes the Machine's record, unless it is for another place.
 func (m *memory) change(ref *machineRef, change func(*record)) {
 	m.apply(ref, func(r *record) {
 		if r.place == ref.place {
@@ -411,8 +419,8 @@ func (m *memory) change(ref *machineRef, change func(*record)) {
 	})
 }
 
-// take is change for what makes the record the request's: it takes over the request's place, unless the Machine
-// is bound to another one.
+// take is a change that first moves the record to the request's place, unless the Machine is bound
+// to another one.
 func (m *memory) take(ref *machineRef, change func(*record)) {
 	m.apply(ref, func(r *record) {
 		switch {
@@ -440,7 +448,7 @@ func (m *memory) apply(ref *machineRef, change func(*record)) {
 	m.sweep(now)
 }
 
-// sweep drops what is old now and then: the memory stays small without a goroutine.
+// sweep drops old entries now and then: so the memory stays small without a goroutine.
 func (m *memory) sweep(now time.Time) {
 	if now.Sub(m.swept) < recordLifetime/10 {
 		return

@@ -15,32 +15,31 @@ import (
 )
 
 const (
-	// StackitProviderName is the scheme of the ProviderIDs and the provider's name
-	// in metrics.
+	// StackitProviderName is the scheme of the ProviderIDs and the provider's name in metrics.
 	StackitProviderName = providerid.Scheme
 	// StackitMachineLabel on a server holds its Machine's name.
 	StackitMachineLabel = "kubernetes.io/machine"
 	// StackitMachineClassLabel on a server holds its MachineClass's name.
 	StackitMachineClassLabel = "kubernetes.io/machineclass"
 
-	// clusterLabelSuffix ends the key of the label that names a cluster. Gardener
-	// renders one; its domain is configurable there.
+	// clusterLabelSuffix is the end of a cluster label's key. Gardener renders such a label; its
+	// domain is configurable there.
 	clusterLabelSuffix = "/cluster"
 )
 
-// identity names the machine, class and cluster of a driver call, as labels of a server
-// name them.
+// identity is the machine, class and cluster of a driver call, as in a server's labels.
 type identity struct {
 	machine string
 	class   string
-	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
+	// cluster has the providerSpec's cluster labels: usually one or none.
 	cluster map[string]string
-	// unlabelable reports whether the machine's or class's name cannot be a label: no server carries it.
+	// unlabelable reports whether the machine's or class's name is not valid in a label, so that no
+	// server carries it.
 	unlabelable bool
-	// fromOpenStack reports whether the Machine came from OpenStack: its server may have its name and none of our
-	// labels, and it gets no second one.
+	// fromOpenStack reports whether the Machine came from OpenStack: its server may have its name and
+	// none of our labels, and it gets no second one.
 	fromOpenStack bool
-	// byName reports whether it did, and no ProviderID names its server: then the server counts by its name.
+	// byName reports whether it also has no ProviderID: then the name identifies its server.
 	byName bool
 }
 
@@ -58,7 +57,7 @@ func newIdentity(machine, class string, labels map[string]string) identity {
 // IsClusterLabel reports whether a label's key scopes servers to a cluster: it ends in "/cluster".
 func IsClusterLabel(key string) bool { return strings.HasSuffix(key, clusterLabelSuffix) }
 
-// serverLabels are the labels of a new server: the spec's, and over them ours.
+// serverLabels returns the labels of a new server: the spec's, overridden by ours.
 func (i identity) serverLabels(specLabels map[string]string) map[string]string {
 	labels := maps.Clone(specLabels)
 	if labels == nil {
@@ -69,8 +68,8 @@ func (i identity) serverLabels(specLabels map[string]string) map[string]string {
 	return labels
 }
 
-// machineSelector finds the machine's servers. Without a cluster label two
-// clusters may have a machine of one name: then the class must match too.
+// machineSelector selects the machine's servers. Without a cluster label two clusters may have a
+// machine of the same name: then the class must match too.
 func (i identity) machineSelector() map[string]string {
 	selector := map[string]string{}
 	maps.Copy(selector, i.cluster)
@@ -81,9 +80,9 @@ func (i identity) machineSelector() map[string]string {
 	return selector
 }
 
-// scope holds the labels by which the machine's servers are read together with
-// others: those of the cluster, without a cluster label those of the class. nil is
-// everything: where no label is known, servers are known by ID only.
+// scope returns the labels with which the machine's servers are listed together with others: the
+// cluster's or, without a cluster label, the class's. nil selects everything: if no label is known,
+// servers are known by ID only.
 func (i identity) scope() map[string]string {
 	switch {
 	case i.unlabelable:
@@ -95,7 +94,7 @@ func (i identity) scope() map[string]string {
 	}
 }
 
-// classSelector finds the class's servers.
+// classSelector selects the class's servers.
 func (i identity) classSelector() map[string]string {
 	selector := map[string]string{}
 	maps.Copy(selector, i.cluster)
@@ -106,7 +105,7 @@ func (i identity) classSelector() map[string]string {
 // findable reports whether a server can be found as the machine's without its ID.
 func (i identity) findable() bool { return !i.unlabelable || i.byName }
 
-// matches reports whether a server has the labels of a selector: lists are checked again on our side.
+// matches reports whether a server has the labels of a selector. Lists are filtered again with it.
 func matches(server *Server, selector map[string]string) bool {
 	for key, value := range selector {
 		if actual, ok := server.Labels[key]; !ok || actual != value {
@@ -116,9 +115,9 @@ func matches(server *Server, selector map[string]string) bool {
 	return true
 }
 
-// contradiction names the cluster label by which the server belongs to another
-// cluster: the class's key with another value, or any where the class has none.
-// A server that carries only other keys does not contradict.
+// contradiction returns the cluster label by which the server belongs to another cluster: the
+// class's key with another value, or any if the class has none. A server with only other keys does
+// not contradict.
 func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	for key, want := range i.cluster {
 		if actual, ok := server.Labels[key]; ok && actual != want {
@@ -134,9 +133,9 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	return "", false
 }
 
-// checkOwned returns an error unless the server is the machine's: only such a server may
-// be changed or deleted. byID reports whether the request's ProviderID names this very server:
-// then one without a machine label counts by its name.
+// checkOwned returns an error unless the server is the machine's: only then may it be changed or
+// deleted. byID reports whether the request's ProviderID names this server: then its name is enough
+// if it has no machine label.
 func (i identity) checkOwned(server *Server, byID bool) error {
 	if key, contradicts := i.contradiction(server); contradicts {
 		return notOurs(server, key, i.cluster[key])
@@ -153,47 +152,47 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
-// CheckOwned returns an error unless the server is the Machine's, by the rule that decides
-// before every change and deletion. labels are those of the class's providerSpec; byID reports
-// whether the Machine's ProviderID names this very server. The error's code is
-// FailedPrecondition.
+// CheckOwned returns an error unless the server is the Machine's, by the rule that precedes every
+// change and deletion. labels are those of the class's providerSpec; byID reports whether the
+// Machine's ProviderID names this server. The error's code is FailedPrecondition.
 func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
-// FoundByName reports whether the driver would find the server as the Machine's by its labels,
+// FoundByName reports whether the driver would find the server by its labels as the Machine's,
 // without a ProviderID. labels are those of the class's providerSpec.
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
 }
 
-// Every server passes a check on its way into a call: admits checks those that a look-up shows, enter those that are
-// read by their ID.
+// Every server passes a check on its way into a call: admits checks servers from look-ups, enter
+// those that were read by their ID.
 
-// admits reports whether a server that a look-up shows may be used: it is the machine's, and was not proved gone.
+// admits reports whether a server from a look-up may be used: it is the machine's, and was not
+// proved gone.
 func (c *call) admits(server *Server) bool {
 	return c.checkOwned(server, false) == nil && !c.memory.wasGone(&c.ref, server.ID) && !c.isOfYounger(server.ID)
 }
 
-// isReplaced reports whether the Machine is being deleted, and this process has created or adopted a server for a
-// younger one of its name. Deletions may still be under way then: the manager's workers, and a leader that
-// stood still, go on with the older one after its finalizer is gone.
+// isReplaced reports whether the Machine is being deleted, and this process has created or adopted
+// a server for a younger one of its name. Deletions of the older one may still run after its
+// finalizer is gone, in the manager's workers or in a leader that was paused.
 func (c *call) isReplaced() bool { return c.isDeleted && new(c.record()).isOfYounger(&c.ref) }
 
-// isOfYounger reports whether the server may be the younger Machine's, as all are that the older one's ProviderID does
-// not name.
+// isOfYounger reports whether the server may be the younger Machine's: true for all servers that
+// the older one's ProviderID does not name.
 func (c *call) isOfYounger(serverID string) bool {
 	return c.isReplaced() && (serverID != c.serverID || serverID == c.record().serverID)
 }
 
-// enter admits a server that a read by its ID shows. One that the answer to our own POST
-// named is unread until a read has shown whose it is: if it is another machine's, the record
-// notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
-// call must not use it yet (errUnlabelled).
+// enter checks a server that was read by its ID. A server in the answer to our own POST is unread
+// until a read confirms its owner: if it is another machine's, the record notes that, and the call
+// cannot use it (errUnusable). If it does not show its labels, this call must not use it yet
+// (errUnlabelled).
 func (c *call) enter(server *Server, byID bool) error {
 	if c.machine == "" {
-		return nil // the caller names the server, and changes nothing
+		return nil // the caller names the server, and only reads it
 	}
 	err := c.checkOwned(server, byID)
 	entry := c.record()
@@ -215,18 +214,17 @@ func (c *call) enter(server *Server, byID bool) error {
 	}
 }
 
-// hasOnlyItsName reports whether a server has the machine's name, no machine label, and nothing
-// that contradicts.
+// hasOnlyItsName reports whether a server has the machine's name, no machine label, and no
+// contradiction.
 func (i identity) hasOnlyItsName(server *Server) bool {
 	_, labelled := server.Labels[StackitMachineLabel]
 	_, contradicts := i.contradiction(server)
 	return !labelled && !contradicts && server.Name == i.machine
 }
 
-// missingLabel returns the label for want of which look-ups do not find a server that may be
-// the machine's: it has the machine's name and nothing that contradicts, and lacks the machine
-// label, the cluster's or, where the class has none, the class's. It may be from before it was
-// labelled.
+// missingLabel returns the missing label because of which look-ups do not find a server that may be
+// the machine's: it has the machine's name and no contradiction, and lacks the machine label, the
+// cluster's or, if the class has none, the class's. It may be older than these labels.
 func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
 	for key := range server.Labels {
 		if _, known := i.cluster[key]; IsClusterLabel(key) && !known {
@@ -245,13 +243,13 @@ func (i identity) missingLabel(server *Server) (key, want string, missing bool) 
 	return "", "", false
 }
 
-// CompareServers sorts a Machine's servers: the one that a call keeps comes first. One that
-// runs beats others, ERROR comes last; then the oldest, then the lowest ID.
+// CompareServers orders a Machine's servers, the one to keep first: running before others, ERROR
+// last; then the oldest, then the lowest ID.
 func CompareServers(a, b *Server) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// rank of a server among several: the one that runs first, ERROR last.
+// rank returns a server's rank: running first, ERROR last.
 func rank(server *Server) int {
 	switch server.Status {
 	case statusActive:

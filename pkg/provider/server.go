@@ -15,43 +15,47 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// The numbers of polling one server.
+// Poll intervals and proof times of one server.
 const (
-	// firstPoll is the time from a POST to the first read of its server: hardly any runs before, and most for which
-	// there is no host have failed by then. The next reads are a pollShare-th of the time since the POST apart, between
-	// minPoll and maxPoll.
+	// firstPoll is the time from a POST to the first read of its server: hardly any server runs
+	// earlier, and most that find no host have failed by then. The interval to the next reads is the
+	// time since the POST divided by pollShare, between minPoll and maxPoll.
 	firstPoll, minPoll = 8 * time.Second, 4 * time.Second
 	pollShare, maxPoll = 6, 10 * time.Second
-	// firstDeletionPoll and minDeletionPoll are the same after a DELETE: most servers are gone within 10 s.
+	// firstDeletionPoll and minDeletionPoll are the same after a DELETE: most servers are gone within
+	// 10 s.
 	firstDeletionPoll, minDeletionPoll = 3 * time.Second, 3 * time.Second
-	// pollApart is the least time from an answer to the next read.
+	// pollApart is the minimum time from an answer to the next read.
 	pollApart = time.Second
-	// expectedApart is the least time between the reads that prove a server gone whose deletion was accepted, or that
-	// was seen DELETING. unexpectedApart is that for any other server, and between the look-ups that prove that a
-	// machine has no server: for some seconds an API may show an empty project.
+	// expectedApart is the minimum time between the reads that prove a server gone, if its deletion
+	// was accepted or it was seen DELETING. unexpectedApart is the same for any other server, and for
+	// the look-ups that prove that a machine has no server: an API may show an empty project for some
+	// seconds.
 	expectedApart, unexpectedApart = time.Second, 15 * time.Second
-	// maxProofAge is how long a read counts: one before an outage and one after it prove nothing together.
+	// maxProofAge is how long a read counts: a read before an outage and one after it prove nothing
+	// together.
 	maxProofAge = time.Minute
-	// listsAloneFor is how long after our DELETE two lists prove a server gone: one that hangs for longer may have
-	// dropped out of a list that is cut off.
+	// listsAloneFor is how long after our DELETE two lists prove a server gone: a server that hangs
+	// for longer may be missing from a truncated list.
 	listsAloneFor = time.Minute
 	// deletionPatience is how long a server may keep its state after an accepted DELETE.
 	deletionPatience = 15 * time.Second
-	// deletionRepeat is when a server that stays DELETING is deleted again.
+	// deletionRepeat is how long a server may stay DELETING before it is deleted again.
 	deletionRepeat = 2 * time.Minute
 )
 
-// signTimes are how long after the first read that did not show a server the next ones are, if its absence is not
-// expected.
+// signTimes are the delays of the next reads after the first one that did not show a server, if its
+// absence is not expected.
 var signTimes = []time.Duration{time.Second, 3 * time.Second, 7 * time.Second, unexpectedApart}
 
-// evidence is what a read says of a server that it does not show.
+// evidence is the kind of a read that did not show a server.
 type evidence int
 
 const (
 	// getNotFound is a GET answered 404 or 410 in the API's form, about the server.
 	getNotFound evidence = iota
-	// getForbidden is a GET answered 403 after our accepted DELETE: some APIs answer so for what is gone.
+	// getForbidden is a GET answered 403 after our accepted DELETE: some APIs answer so for deleted
+	// servers.
 	getForbidden
 	// listOfOthers is a list that shows other servers, listOfNone an empty one.
 	listOfOthers
@@ -67,25 +71,27 @@ type absentRead struct {
 	began, ended time.Time
 }
 
-// expectation is what is known of a server beside the reads that do not show it.
+// expectation is the knowledge of a server in addition to the reads that do not show it.
 type expectation struct {
 	// isExpected reports whether our DELETE was accepted, or the server was seen DELETING.
 	isExpected bool
-	// listsAlone reports whether a list has shown it DELETING after our DELETE, and that is at most listsAloneFor ago.
+	// listsAlone reports whether our DELETE was at most listsAloneFor ago, and a list has shown the
+	// server DELETING since.
 	listsAlone bool
 	// listsLag reports whether the server is too young for lists to show it.
 	listsLag bool
-	// isDeletion reports whether the call wants the server to be gone; getsFail whether the last GET failed, or was
-	// answered 403.
+	// isDeletion reports whether the call wants the server gone; getsFail whether the last GET failed,
+	// or was answered 403.
 	isDeletion, getsFail bool
 }
 
-// proof is a way in which reads prove a server gone: one read of each of the kinds, the last so long after the first.
+// proof is a set of reads that proves a server gone: one read of each of the kinds, the last at
+// least apart after the first.
 type proof struct {
 	isExpected bool
 	kinds      [][]evidence
 	apart      time.Duration
-	// provided limits it; nil is always.
+	// provided is a further condition; nil means none.
 	provided func(expectation) bool
 }
 
@@ -96,9 +102,9 @@ var (
 	is403   = []evidence{getForbidden}
 )
 
-// proofs are all ways to prove a server gone. An API answers 404 at random, lists lag, and a project looks empty for a
-// moment, so no read is enough. Empty lists count beside a 404, and where nothing else is left: an account that lost its
-// role may get them.
+// proofs are all ways to prove a server gone. An API answers 404 at random, lists lag, and a
+// project looks empty for a moment, so no single read is enough. Empty lists count only beside a
+// 404, or where nothing else is left: an account that lost its role may get them.
 var proofs = []proof{
 	{false, [][]evidence{is404, anyList}, unexpectedApart, nil},
 	{false, three(others), unexpectedApart, func(e expectation) bool { return e.isDeletion && e.getsFail }},
@@ -113,15 +119,16 @@ var proofs = []proof{
 
 func three(kind []evidence) [][]evidence { return slices.Repeat([][]evidence{kind}, 3) }
 
-// gone reports whether reads prove a server gone: all since the last one that showed it, oldest first. Lists are among
-// them only if they must have shown it (observation.counts). A read that is older than maxProofAge does not count.
+// gone reports whether reads prove a server gone: all reads since the last one that showed it,
+// oldest first. They include only lists that must have shown it (observation.counts). A read older
+// than maxProofAge does not count.
 func gone(reads []absentRead, e expectation) bool {
 	return slices.ContainsFunc(proofs, func(p proof) bool {
 		return p.isExpected == e.isExpected && (p.provided == nil || p.provided(e)) && p.holds(reads)
 	})
 }
 
-// holds reports whether the reads are those of the proof.
+// holds reports whether the reads fulfil the proof.
 func (p *proof) holds(reads []absentRead) bool {
 	var first, last absentRead
 	missing := slices.Clone(p.kinds)
@@ -141,16 +148,16 @@ func (p *proof) holds(reads []absentRead) bool {
 	return len(missing) == 0 && last.began.Sub(first.ended) >= p.apart
 }
 
-// polls is when a server, or something else that a call waits for, is read: at fixed times after a POST, a DELETE or
-// the beginning of the wait, whatever else reads it.
+// polls schedules the reads of a server, or of another thing that a call waits for: at fixed times
+// after a POST, a DELETE or the start of the wait, regardless of other reads.
 type polls struct {
 	since time.Time
-	// first is the time to the first read, least that between two.
+	// first is the time to the first read, least the minimum between two.
 	first, least time.Duration
 }
 
-// after returns when the next read is due after one that began and ended then. A read, others' as a rule, takes the place
-// of each that is due less than a third of an interval after its beginning.
+// after returns when the next read is due; began and ended are the last one's. A read, usually
+// another caller's, replaces each that is due less than a third of an interval after its start.
 func (p polls) after(began, ended time.Time) time.Time {
 	due, interval := p.since.Add(p.first), p.least
 	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(pollApart)) {
@@ -160,38 +167,39 @@ func (p polls) after(began, ended time.Time) time.Time {
 	return due
 }
 
-// pollsFrom are the polls of a wait that begins.
+// pollsFrom returns the polls of a wait that begins now.
 func pollsFrom(now time.Time) polls { return polls{now, minPoll, minPoll} }
 
-// tracked is a server that a call reads until it runs, or is proved gone.
+// tracked is a server that a call reads until it runs or is proved gone.
 type tracked struct {
 	call *call
 	id   string
-	// reads and steps say which errors end the call: those of reading the server, and of what is done with it.
+	// reads and steps decide which errors end the call: reads for reading the server, steps for
+	// changing it.
 	reads, steps wait
 	polls        polls
-	// due is the next read.
+	// due is when the next read is due.
 	due  time.Time
 	last sighting
-	// getOnly reports whether a list that shows the server may be older than what is known: only a GET counts.
+	// getOnly reports whether only a GET counts, because a list that shows the server may be outdated.
 	getOnly bool
 	// getsFail reports whether the last GET failed.
 	getsFail bool
 	// absent are the reads since the last one that showed the server.
 	absent  []absentRead
 	removal removal
-	// missing is what an ACTIVE server lacks, for the text of a late end.
+	// missing describes what an ACTIVE server lacks, for the text of a timeout.
 	missing string
 }
 
-// sighting is a server as a read has shown it last; server is nil before.
+// sighting is the server in the last read that showed it; server is nil before.
 type sighting struct {
 	server *Server
-	// byList reports whether a list has shown it so, everListed whether any list has.
+	// byList reports whether that read was a list, everListed whether any list has shown it.
 	byList, everListed bool
 }
 
-// track reads a server by its ID.
+// track returns the tracked server with the ID.
 func (c *call) track(serverID string) *tracked {
 	return &tracked{
 		call: c, id: serverID, polls: pollsFrom(c.clock.Now()), reads: c.newWait(), steps: c.newWait(),
@@ -199,7 +207,7 @@ func (c *call) track(serverID string) *tracked {
 	}
 }
 
-// trackShown is track for a server that was just shown; byList reports whether a list has shown it.
+// trackShown is track for a server that was just shown; byList reports whether by a list.
 func (c *call) trackShown(server *Server, byList bool) *tracked {
 	t := c.track(server.ID)
 	t.due = t.polls.since.Add(t.polls.first)
@@ -207,12 +215,12 @@ func (c *call) trackShown(server *Server, byList bool) *tracked {
 	return t
 }
 
-// isNamed reports whether the request's ProviderID names the server: then it may count by its name.
+// isNamed reports whether the request's ProviderID names the server: then its name may identify it.
 func (t *tracked) isNamed() bool { return t.id == t.call.serverID }
 
-// poll makes the next read, when it is due. It returns nil if that fails, and may be repeated, or does not show the
-// server; errGone with the read that proves it gone; and the ownership check's error for one that the call must not
-// use.
+// poll makes the next read when it is due. It returns nil if the read fails but may be repeated, or
+// does not show the server; errGone if it proves the server gone; and the ownership check's error
+// for a server that the call must not use.
 func (t *tracked) poll(ctx context.Context) (*Server, error) {
 	c := t.call
 	seen := t.read(ctx)
@@ -220,7 +228,7 @@ func (t *tracked) poll(ctx context.Context) (*Server, error) {
 		seen.began, seen.ended = now, now
 	}
 	t.due = t.polls.after(seen.began, seen.ended)
-	if seen.evidence != getForbidden { // which is evidence here, not a refusal
+	if seen.evidence != getForbidden { // here it is evidence, not a refusal
 		if err := t.reads.afterRead(ctx, seen.err, t.state()); err != nil || seen.err != nil {
 			return nil, err
 		}
@@ -242,7 +250,8 @@ func (t *tracked) poll(ctx context.Context) (*Server, error) {
 	return seen.server, c.enter(seen.server, t.isNamed())
 }
 
-// observation is what a read has shown. counts reports whether one without the server is a sign that it is gone.
+// observation is the result of a read. counts reports whether the server's absence from it is a
+// sign that it is gone.
 type observation struct {
 	server   *Server
 	isListed bool
@@ -260,8 +269,8 @@ const (
 	byList
 )
 
-// nextRead returns how the next read is made. From the first one on that did not show the server, GETs and lists
-// alternate: a proof needs both, and where one of them fails the other one takes its place.
+// nextRead returns how the next read is made. After the first read that did not show the server,
+// GETs and lists alternate: a proof needs both, and where one fails the other replaces it.
 func (t *tracked) nextRead(now time.Time) readKind {
 	if len(t.absent) == 0 {
 		if t.getOnly {
@@ -277,7 +286,7 @@ func (t *tracked) nextRead(now time.Time) readKind {
 		return byList
 	case last == listFailed, last == listOfOthers && e.listsAlone:
 		return byAny
-	case lists > 0 && lists < 3 && e.getsFail && e.isDeletion: // a GET that hangs takes long
+	case lists > 0 && lists < 3 && e.getsFail && e.isDeletion: // a hanging GET takes long
 		return byList
 	case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):
 		return byGet // one random 404 is cheap
@@ -288,7 +297,7 @@ func (t *tracked) nextRead(now time.Time) readKind {
 	}
 }
 
-// lastLists counts the lists since the last read that was none.
+// lastLists counts the lists at the end of the reads.
 func lastLists(reads []absentRead) (count int) {
 	for _, r := range slices.Backward(reads) {
 		if !slices.Contains(anyList, r.evidence) {
@@ -299,8 +308,8 @@ func lastLists(reads []absentRead) (count int) {
 	return count
 }
 
-// read makes the next read when it is due: from a list that others share, by a GET or, where a list does not show
-// the server, by both.
+// read makes the next read when it is due: a list that others share, a GET, or both if the list
+// does not show the server.
 func (t *tracked) read(ctx context.Context) observation {
 	kind := t.nextRead(later(t.due, t.call.clock.Now()))
 	if kind == byList {
@@ -330,7 +339,7 @@ func (t *tracked) read(ctx context.Context) observation {
 	}
 }
 
-// getOrList is a GET and, if that fails while lists may work, a list.
+// getOrList makes a GET and, if that fails while lists may work, a list.
 func (t *tracked) getOrList(ctx context.Context, answer *list[Server]) observation {
 	seen := t.get(ctx, answer)
 	if seen.err == nil || answer.isOff || ctx.Err() != nil || isSessionWide(seen.err) {
@@ -342,7 +351,7 @@ func (t *tracked) getOrList(ctx context.Context, answer *list[Server]) observati
 	return seen
 }
 
-// get reads the server by its ID; answer is that of lister.next, if that asked for it.
+// get reads the server by its ID; answer is lister.next's, if that requested it.
 func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observation) {
 	c := t.call
 	seen.counts = true
@@ -373,7 +382,8 @@ func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observati
 	return seen
 }
 
-// inList returns what a list shows of the server; canShow reports whether the server's labels match the list's.
+// inList returns the observation of the server in a list; canShow reports whether the server's
+// labels match the list's.
 func (t *tracked) inList(all *list[Server], canShow bool) observation {
 	seen := observation{isListed: true, err: all.err, absentRead: absentRead{listOfNone, all.began, all.ended}}
 	if len(all.items) > 0 {
@@ -389,7 +399,8 @@ func (t *tracked) inList(all *list[Server], canShow bool) observation {
 	return seen
 }
 
-// lister is the scope's. One from OpenStack need not have its labels.
+// lister returns the lister of the scope, or of the project for a server from OpenStack without its
+// labels.
 func (t *tracked) lister() *lister[Server] {
 	if c := t.call; c.fromOpenStack && !t.isInScope() {
 		return c.serversOf(nil)
@@ -397,13 +408,13 @@ func (t *tracked) lister() *lister[Server] {
 	return t.call.serversOf(t.call.scope())
 }
 
-// isInScope reports whether lists of the call's scope show the server, as far as is known of its labels.
+// isInScope reports whether lists of the call's scope show the server, by its known labels.
 func (t *tracked) isInScope() bool {
 	return t.last.server != nil && matches(t.last.server, t.call.scope())
 }
 
-// list returns a list that shows the server, if it exists: of the scope or, if that is too large, by the machine label.
-// Where its labels are not known, it is of the project.
+// list returns a list that shows the server, if it exists: of the scope or, if that is too large,
+// by the machine label; of the project if its labels are unknown.
 func (t *tracked) list(ctx context.Context, due time.Time) observation {
 	c := t.call
 	if t.isInScope() || c.machine == "" {
@@ -421,7 +432,7 @@ func (t *tracked) list(ctx context.Context, due time.Time) observation {
 	return t.inList(all, isWhole || t.last.server == nil)
 }
 
-// show notes a read that shows the server.
+// show records a read that shows the server.
 func (t *tracked) show(server *Server, isListed bool) {
 	t.absent, t.getOnly = nil, false
 	t.last = sighting{server: server, byList: isListed, everListed: t.last.everListed || isListed}
@@ -431,7 +442,7 @@ func (t *tracked) show(server *Server, isListed bool) {
 	}
 }
 
-// miss notes a read that does not show the server, and returns errGone if it is proved gone.
+// miss records a read that does not show the server, and returns errGone if it is proved gone.
 func (t *tracked) miss(seen *observation) error {
 	c := t.call
 	t.getOnly = t.getOnly || seen.evidence == getNotFound
@@ -467,7 +478,8 @@ func (t *tracked) expectation(at time.Time) expectation {
 	}
 }
 
-// nextSign returns when the read after one that ended then is due; the zero time means the poll interval.
+// nextSign returns when the next read is due if the last one ended at the given time; the zero time
+// means the poll interval.
 func (t *tracked) nextSign(ended time.Time) time.Time {
 	if t.removal.isExpected() && !t.getsFail {
 		return ended.Add(expectedApart)
@@ -483,7 +495,7 @@ func (t *tracked) nextSign(ended time.Time) time.Time {
 	return time.Time{}
 }
 
-// sleepUntil waits until then; its error is the context's.
+// sleepUntil waits until the given time; its error is the context's.
 func (c *call) sleepUntil(ctx context.Context, then time.Time) error {
 	if err := spi.Sleep(ctx, c.clock, then.Sub(c.clock.Now())); err != nil {
 		return fmt.Errorf("waiting for a read: %w", err)
@@ -491,7 +503,7 @@ func (c *call) sleepUntil(ctx context.Context, then time.Time) error {
 	return nil
 }
 
-// state says what was seen last, for the text of a late end.
+// state describes the last known state, for the text of a timeout.
 func (t *tracked) state() string {
 	switch server := t.last.server; {
 	case server == nil && t.removal.isWanted && t.getsFail:
@@ -505,7 +517,7 @@ func (t *tracked) state() string {
 	}
 }
 
-// until reads the server until done says so, or it is proved gone (errGone).
+// until reads the server until done returns true, or it is proved gone (errGone).
 func (t *tracked) until(ctx context.Context, done func(*Server) bool) (*Server, error) {
 	for {
 		server, err := t.poll(ctx)
@@ -524,35 +536,37 @@ func (t *tracked) awaitShown(ctx context.Context) error {
 	return err
 }
 
-// removal is what was done, and seen, to have a server go.
+// removal is the progress of a server's deletion.
 type removal struct {
-	// isWanted reports whether the call wants the server to be gone.
+	// isWanted reports whether the call wants the server gone.
 	isWanted bool
-	// sent is when the last DELETE was sent, accepted when one was accepted last, first when the first one was of a
-	// server that was not DELETING.
+	// sent, accepted and first are the times of the last DELETE, of the last accepted one, and of the
+	// first accepted one while the server was not DELETING.
 	sent, accepted, first time.Time
-	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read has shown it
-	// DELETING since.
+	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read
+	// has shown it DELETING since.
 	before      string
 	wasDeleting bool
 	// isListed reports whether a list has shown the server DELETING after our DELETE.
 	isListed bool
-	// isOwed reports whether the last DELETE was answered 404: it is sent again with the next read.
+	// isOwed reports whether the last DELETE was answered 404: it is repeated after the next read.
 	isOwed bool
-	// hasFailed reports whether the last accepted DELETE had no effect, wasRetried whether that was one sent because one
-	// before had none.
+	// hasFailed reports whether the last accepted DELETE had no effect, wasRetried whether it was
+	// itself the repetition of one without effect.
 	hasFailed, wasRetried bool
 }
 
-// isExpected reports whether the server is to go: our DELETE was accepted, or a read has shown it DELETING.
+// isExpected reports whether the server should go away: our DELETE was accepted, or a read has
+// shown it DELETING.
 func (r *removal) isExpected() bool { return !r.accepted.IsZero() || r.wasDeleting }
 
-// sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that is answered 404 was not
-// accepted, and proves nothing. None is sent, which is no error, if the server has become a younger Machine's.
+// sendDelete requests the deletion of the server as last seen. A DELETE that is answered 404 was
+// not accepted, and proves nothing. None is sent, without an error, if the server now belongs to a
+// younger Machine.
 func (t *tracked) sendDelete(ctx context.Context) error {
 	c := t.call
 	unjoined := t.explainUnjoined(ctx)
-	if c.isOfYounger(t.id) { // the next read tells
+	if c.isOfYounger(t.id) { // the next read shows it
 		return nil
 	}
 	err := c.client.DeleteServer(ctx, t.id)
@@ -575,7 +589,8 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	return nil
 }
 
-// advanceDeletion does what a deletion needs after a read: server is what that showed, nil for none.
+// advanceDeletion takes the next step of a deletion after a read, which showed server; nil for
+// none.
 func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	r, now := &t.removal, t.call.clock.Now()
 	switch {
@@ -597,8 +612,8 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	return t.steps.afterStep(ctx, t.sendDelete(ctx), t.state())
 }
 
-// hasFailed reports whether the last DELETE of a server that is not DELETING had no effect: the server is in ERROR
-// since, or deletionPatience is over.
+// hasFailed reports whether the last DELETE of a server that is not DELETING had no effect: the
+// server is in ERROR since, or deletionPatience is over.
 func (t *tracked) hasFailed(server *Server, now time.Time) bool {
 	r := &t.removal
 	isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)

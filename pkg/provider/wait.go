@@ -16,31 +16,33 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// refusedFor is how long 401, 403, or 404 about the project or region, may be the only answer, and failed reads of any
-// kind the beginning of a call. An API gives them by mistake for a moment, and the manager's pauses after a refusal are
-// long (3 and 10 minutes); a permission or region that is missing must not look like a slow cloud.
+// refusedFor is how long a call tolerates nothing but refusals (401, 403, or 404 about the project
+// or region), and failed reads of any kind at its start. An API returns these by mistake for a
+// moment, and the manager's pauses after a refusal are long (3 and 10 minutes); but a missing
+// permission or region must not look like a slow cloud.
 const refusedFor = 30 * time.Second
 
-// wait decides which errors end a driver call. A failed API call is not a failed Machine: the read or step is repeated
-// with the next poll. Refusals of the token endpoint end a call at once, refusals of the API after refusedFor, all other
-// failures after refusedFor if nothing has worked yet. Once a read or write has succeeded (hasWorked), what the call
-// waits for goes on by itself, and they end it with its deadline.
+// wait decides which errors end a driver call. A failed API call is not a failed Machine: the read
+// or step is repeated with the next poll. A refusal by the token endpoint ends a call at once, a
+// refusal by the API after refusedFor, any other failure after refusedFor if nothing has worked
+// yet. Once a read or write has succeeded (hasWorked), such failures end the call only at its
+// deadline, because the cloud goes on by itself.
 //
-// A call has a wait for each thing that it reads or does again and again.
+// A call has a wait for each thing that it reads or does repeatedly.
 type wait struct {
 	call *call
-	// refused is the status of the last answers in a row, if all were 401, 403 or 404 about the place; refusedSince is
-	// when the first of them came.
+	// refused is the status of the last consecutive answers, if all were 401, 403 or 404 about the
+	// place; refusedSince is the time of the first of them.
 	refused      int
 	refusedSince time.Time
-	// lastError is why the last read or step failed; nil if it did not.
+	// lastError is the error of the last read or step; nil if it succeeded.
 	lastError error
 }
 
 func (c *call) newWait() wait { return wait{call: c} }
 
-// afterRead returns the error that a failed read ends the call with; nil if the call goes on. state is the last one
-// seen, for the text of a late end.
+// afterRead returns the error with which a failed read ends the call; nil if the call goes on.
+// state is the last known state, for the text of a timeout.
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	c := w.call
 	isMissing := IsPlaceMissing(err) && !c.placeSeen.Load()
@@ -71,7 +73,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	return nil
 }
 
-// noteRefusal notes which refusal lasts, and since when.
+// noteRefusal records the current refusal and its start.
 func (w *wait) noteRefusal(err error, isMissing bool) {
 	status := 0
 	if isForbidden(err) || isMissing || statusOf(err) == http.StatusUnauthorized {
@@ -82,8 +84,8 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 	}
 }
 
-// afterStep is afterRead for a step that changes something, or belongs to one: it is repeated with the next read, unless
-// the API refuses it. A read that is refused is no refused step.
+// afterStep is afterRead for a step that changes something, or a read for it: it is repeated with
+// the next read, unless the API refuses it. A refused read does not count as a refused step.
 func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
 	isRead := errors.As(err, &api) && api.Call.isRead()
@@ -96,15 +98,15 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	return w.afterRead(ctx, err, state)
 }
 
-// placeMissing is the error of a call to which the API has said for refusedFor that the project or region does not
-// exist, and has shown nothing of it.
+// placeMissing returns the error of a call that saw nothing of the project or region, while the API
+// answered for refusedFor that they do not exist.
 func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API does not know project %s (secret.projectId) or region %s "+
 		"(providerSpec.region, secret.region): correct them; if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",
 		c.ref.project, c.ref.region, err)
 }
 
-// late is the error of a call whose time is over.
+// late returns the error of a call that exceeded its deadline.
 func (c *call) late(ctx context.Context, state string) error {
 	if failed := c.failed.Load(); failed != nil {
 		state = fmt.Sprintf("%s; the last call that failed: %v", state, failed)
@@ -112,8 +114,8 @@ func (c *call) late(ctx context.Context, state string) error {
 	return lateError(ctx.Err(), state)
 }
 
-// ended returns the error of a call that ends with err whatever it is. Where credentials that have worked in this call are
-// refused, it is Unavailable: the manager comes back in seconds, with the Secret as it is then.
+// ended returns the final error of a call. If the call's credentials are refused after they have
+// worked, it is Unavailable: the manager retries within seconds, with the then current Secret.
 func (c *call) ended(err error) error {
 	if c.hasWorked.Load() && isRefused(err) {
 		return interruptedError(err)

@@ -19,47 +19,49 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// call is a driver call with its request decoded and checked.
+// call is a driver call with its decoded and checked request.
 type call struct {
 	identity
 	*readers
-	// ref names the Machine's record, and where its servers are.
+	// ref identifies the Machine's record, and the place of its servers.
 	ref machineRef
-	// serverID is the server that the request's ProviderID, givenID, names; "" if it names none.
+	// serverID is the server in the request's ProviderID, givenID; "" without one.
 	serverID, givenID string
-	// spec has its defaults set. A lenient call has few of its fields. specHash is that of the providerSpec in a strict call.
+	// spec has its defaults set. A lenient call has few of its fields. specHash is the providerSpec's
+	// in a strict call.
 	spec     *apis.ProviderSpec
 	specHash specHash
-	// networkErrors say why the spec's networking cannot be read.
+	// networkErrors are the reasons why the spec's networking cannot be read.
 	networkErrors field.ErrorList
-	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted because it
-	// never had a Node.
+	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted
+	// because it never had a Node.
 	isDeleted, neverJoined bool
-	// isYoung reports whether the memory has all that can have been done for the machine: it is younger than this
-	// process's leadership, and than the time for which records are kept.
+	// isYoung reports whether the memory has everything that was done for the machine: it is younger
+	// than this process's leadership and than recordLifetime.
 	isYoung bool
-	// certainOfPredecessor is when a look-up must begin so that it sees every POST of a predecessor; the zero time if
-	// none has worked on the machine.
+	// certainOfPredecessor is the earliest start of a look-up that sees every POST of a predecessor;
+	// the zero time if none has worked on the machine.
 	certainOfPredecessor time.Time
-	// expires is when its MachineSet replaces the Machine, if it has no Node by then; the zero time if nobody does.
+	// expires is when its MachineSet replaces the Machine if it has no Node; the zero time if none
+	// does.
 	expires time.Time
 
-	// began, hasWorked, placeSeen and failed are of waits (wait.go): when the call began, whether a read or write of it has
-	// succeeded, whether a read has shown its project and region, and the last API call that failed. They are atomic, for
-	// servers that are deleted in parallel.
+	// began, hasWorked, placeSeen and failed are for waits (wait.go): when the call began, whether one
+	// of its reads or writes succeeded, whether a read has shown its project and region, and the last
+	// failed API call. They are atomic because servers are deleted in parallel.
 	began                time.Time
 	hasWorked, placeSeen atomic.Bool
 	failed               atomic.Pointer[APIError]
 }
 
-// strictness of decoding a request.
+// strictness is how a request is decoded.
 type strictness bool
 
 const (
-	// strict asks for a valid spec: the call is going to use it.
+	// strict requires a valid spec, because the call will use it.
 	strict strictness = true
-	// lenient needs project, region and identity only, and decodes little more: a machine whose class was
-	// broken after it was made must still be found and deleted.
+	// lenient requires project, region and identity only, and decodes little more: a machine whose
+	// class was broken after its creation must still be found and deleted.
 	lenient strictness = false
 )
 
@@ -88,15 +90,15 @@ func (p *Provider) newMachineCall(
 	return c, c.checkElsewhere()
 }
 
-// refTo names a Machine's record, without a place.
+// refTo returns the reference to a Machine's record, without a place.
 func refTo(machine *v1alpha1.Machine) *machineRef {
 	return &machineRef{
 		machineKey: machineKey{machine.Namespace, machine.Name}, uid: string(machine.UID), created: machine.CreationTimestamp.Time,
 	}
 }
 
-// newCall decodes and checks a request, and opens the session. machine is nil for a call
-// about a class. All that is wrong is told at once, with the paths of the fields.
+// newCall decodes and checks a request, and opens the session. machine is nil for a call about a
+// class. All problems are reported at once, with the paths of the fields.
 func (p *Provider) newCall(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) (*call, error) {
@@ -129,14 +131,14 @@ func (p *Provider) newCall(
 		if !p.withoutTarget {
 			c.neverJoined = p.creation.neverJoined(machine)
 		}
-		if !p.withoutTarget && metav1.GetControllerOf(machine) != nil { // nobody replaces another one: it gets its server late
+		if !p.withoutTarget && metav1.GetControllerOf(machine) != nil { // others are not replaced
 			c.expires = p.creation.expires(machine)
 		}
 	}
 	return c, nil
 }
 
-// newSessionCall is a call that knows nothing but where to read.
+// newSessionCall returns a call that has only a session and a region.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	return &call{
 		began: p.clock.Now(), readers: p.readersOf(session, region), identity: identity{unlabelable: true},
@@ -144,12 +146,12 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	}
 }
 
-// serverRequest is the machine's server.
+// serverRequest returns the request for the machine's server.
 func (c *call) serverRequest() *ServerRequest {
 	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec}
 }
 
-// warn logs what is odd but not wrong in a class, each thing once an hour at most.
+// warn logs suspicious but valid settings of a class, each at most once an hour.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
 	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
@@ -163,9 +165,9 @@ func (p *Provider) warn(in *inputs) {
 	}
 }
 
-// certain returns when a look-up must begin so that it sees the result of every
-// POST for the machine. One that begins earlier proves nothing if it finds no server. It is
-// the zero time if nothing is in doubt.
+// certain returns the earliest start of a look-up that sees the result of every POST for the
+// machine. An earlier one that finds no server proves nothing. It is the zero time if nothing is in
+// doubt.
 func (c *call) certain() time.Time {
 	if own := c.memory.certain(&c.ref); own.After(c.certainOfPredecessor) {
 		return own
@@ -173,18 +175,19 @@ func (c *call) certain() time.Time {
 	return c.certainOfPredecessor
 }
 
-// record returns a copy of what this process knows of the machine.
+// record returns a copy of the machine's record in this process.
 func (c *call) record() record { return c.memory.get(&c.ref) }
 
-// isNew reports whether this process knows of every server that the Machine can have: it is young, did not come from
-// OpenStack, is the first of its name, and no POST is open.
+// isNew reports whether this process knows every server that the Machine can have: it is young, did
+// not come from OpenStack, is the first of its name, and no POST is open.
 func (c *call) isNew() bool {
 	r := c.record()
 	return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && !r.isOfAnother(&c.ref)
 }
 
-// checkElsewhere returns an error if this process knows of a server, or of an open POST, for the machine in another
-// project or region: the Secret or the class was edited, and a POST or a deletion here would lose that server.
+// checkElsewhere returns an error if this process has recorded a server or an open POST for the
+// machine in another project or region: the Secret or the class was edited, and a POST or a
+// deletion here would leak that server.
 func (c *call) checkElsewhere() error {
 	other, isElsewhere := c.memory.elsewhere(&c.ref)
 	if !isElsewhere {
@@ -197,30 +200,31 @@ func (c *call) checkElsewhere() error {
 }
 
 const (
-	// DefaultCreationWait is the longest deadline of CreateMachine and InitializeMachine. A
-	// slow cloud boots for longer than 5 minutes; a Machine that is deleted meanwhile waits
-	// for the call's end (the manager's v0.62.1 machine.go:638).
+	// DefaultCreationWait is the longest deadline of CreateMachine and InitializeMachine. A slow cloud
+	// takes more than 5 minutes to boot a server; a Machine that is deleted meanwhile waits for the
+	// call's end (the manager's v0.62.1 machine.go:638).
 	DefaultCreationWait = 10 * time.Minute
-	// MinCreationWait is the shortest: a call with less time could not even wait settle for
-	// what a lost request made.
+	// MinCreationWait is the shortest deadline: a shorter call could not even wait settle for the
+	// result of a lost request.
 	MinCreationWait = time.Minute
-	// defaultCreationTimeout is that of the manager's flag --machine-creation-timeout.
+	// defaultCreationTimeout is the default of the manager's flag --machine-creation-timeout.
 	defaultCreationTimeout = 20 * time.Minute
 
-	// deleteTimeout is the deadline of DeleteMachine; callTimeout in lists.go that of calls
-	// that wait for nothing.
+	// deleteTimeout is the deadline of DeleteMachine; callTimeout in lists.go that of calls that do
+	// not wait.
 	deleteTimeout = 10 * time.Minute
 )
 
-// creationTimes decide how long a creation may wait.
+// creationTimes limit how long a creation may wait.
 type creationTimes struct {
-	// timeout is the age at which the manager gives a Machine up that names none itself.
+	// timeout is the age at which the manager gives up a Machine without its own timeout.
 	timeout time.Duration
 	// wait is the longest deadline of a call.
 	wait time.Duration
 }
 
-// expires returns when the Machine is older than its creation timeout; the zero time if its age is unknown.
+// expires returns when the Machine reaches its creation timeout; the zero time if its age is
+// unknown.
 func (t creationTimes) expires(machine *v1alpha1.Machine) time.Time {
 	if machine == nil || machine.CreationTimestamp.IsZero() {
 		return time.Time{}
@@ -232,9 +236,9 @@ func (t creationTimes) expires(machine *v1alpha1.Machine) time.Time {
 	return machine.CreationTimestamp.Add(timeout)
 }
 
-// deadline returns how long a call may wait for the Machine's server. A call that ends
-// while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
-// lasts longer than the Machine may wait keeps the manager from giving the Machine up.
+// deadline returns how long a call may wait for the Machine's server. If a call ends while the
+// server boots, the user sees CrashLoopBackOff for a healthy server; a call longer than the
+// Machine's timeout keeps the manager from giving up the Machine.
 func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
 	expires := t.expires(machine)
 	if expires.IsZero() {

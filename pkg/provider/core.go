@@ -17,7 +17,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// The methods here implement the exported ones, which instrument.go documents and wraps.
+// The methods here implement the exported methods, which instrument.go documents and wraps.
 
 func (p *Provider) createMachine(
 	ctx context.Context, request *driver.CreateMachineRequest,
@@ -82,7 +82,7 @@ func (p *Provider) getMachineStatus(
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
 		return nil, noServer(c.machine)
 	case c.isDeleted && (err == nil || isNotOurs(err)):
-		return response, nil // DeleteMachine looks closer
+		return response, nil // DeleteMachine decides
 	case err != nil:
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (p *Provider) deleteMachine(
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput,
 			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine)
-	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
+	case machine.CreationTimestamp.IsZero(): // made up by the orphan collector
 		err = c.deleteOrphan(ctx)
 	default:
 		err = c.deleteNamed(ctx)
@@ -135,9 +135,10 @@ func noServer(machine string) error {
 	return newError(ReasonNoServer, "no running server of machine %s is known", machine)
 }
 
-// hadNothing reports whether a Machine can be deleted though err refuses a look-up, as a wrong key, project or class does:
-// there was none yet, and nothing can exist for the Machine. It names no server, did not come from OpenStack, and this
-// process, which alone has acted since the Machine was created, never asked for one. c is nil if there is no call.
+// hadNothing reports whether a Machine can be deleted although err, as of a wrong key, project or
+// class, prevents a look-up: nothing can exist for it. It names no server, did not come from
+// OpenStack, and this process, the only one to act since the Machine was created, never requested a
+// server. c is nil without a call.
 func (p *Provider) hadNothing(machine *v1alpha1.Machine, c *call, err error) bool {
 	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" || CameFromOpenStack(machine) {
 		return false
@@ -183,8 +184,8 @@ func (p *Provider) listMachines(
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }
 
-// listNone is the answer for a class whose servers cannot be told from others. An error would end the
-// manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
+// listNone returns the answer for a class whose servers are indistinguishable from others. An error
+// would end the manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
 func (p *Provider) listNone(class string, reason error) *driver.ListMachinesResponse {
 	if p.noteWarning("unlisted " + class) {
 		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
@@ -215,7 +216,7 @@ func volumeID(spec *corev1.PersistentVolumeSpec) string {
 	switch {
 	case spec == nil:
 		return ""
-	case spec.Cinder != nil: // of the in-tree plugin, whose volumes the CSI driver serves
+	case spec.Cinder != nil: // the in-tree plugin, served by the CSI driver now
 		return spec.Cinder.VolumeID
 	case spec.CSI != nil && (spec.CSI.Driver == csiDriver || spec.CSI.Driver == legacyCSIDriver):
 		return spec.CSI.VolumeHandle
@@ -234,7 +235,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	case err != nil:
 		return err
 	case server.Status == statusError:
-		return faultyError(server, nil) // no Secret is at hand
+		return faultyError(server, nil) // the request has no Secret
 	default:
 		return nil
 	}
@@ -248,7 +249,7 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 	return err
 }
 
-// await reads a server until done says so. It is for calls that come without a Secret.
+// await reads a server until done returns true. It is for calls without a Secret.
 func (p *Provider) await(
 	ctx context.Context, projectID, region, serverID string, done func(*Server) bool,
 ) (*Server, error) {
@@ -257,6 +258,6 @@ func (p *Provider) await(
 		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)
 	}
 	c := p.newSessionCall(session, region)
-	c.hasWorked.Store(true) // it waits, and nothing else
+	c.hasWorked.Store(true) // it only waits
 	return c.track(serverID).until(ctx, done)
 }

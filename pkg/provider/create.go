@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	// sideDeleteTimeout bounds DELETEs whose effect is not waited for, all together.
+	// sideDeleteTimeout limits the DELETEs without a wait for their effect, all together.
 	sideDeleteTimeout = 5 * time.Second
-	// discardTimeout bounds the wait for a failed server to be in DELETING, or gone: the cluster
+	// discardTimeout limits the wait for a failed server to be DELETING or gone: the cluster
 	// autoscaler waits for the answer.
 	discardTimeout = 10 * time.Second
 )
 
-// creation is one CreateMachine.
+// creation is one CreateMachine call.
 type creation struct {
 	*call
 	// lookedAt is when the last look-up began.
 	lookedAt time.Time
 	// lost is the error of a POST that may have created a server.
 	lost error
-	// surplus are the Machine's servers beside the one that this call keeps, deleting those that the last look-up
-	// showed in DELETING. Their deletion may be stuck.
+	// surplus are the Machine's servers other than the kept one. deleting are those that the last
+	// look-up showed in DELETING; their deletion may be stuck.
 	surplus, deleting []Server
 }
 
-// findOrCreate returns the Machine's server: the one in the record, one that a look-up finds, or a new one. A POST
-// follows look-ups that could have seen the result of every earlier one, and a call sends one at most: if its outcome
-// is unknown, look-ups find its server, or prove that there is none, and the manager's next call sends the next. A
-// Machine from OpenStack has its server, or gets none.
+// findOrCreate returns the Machine's server: from the record, from a look-up, or a new one. A POST
+// follows look-ups that could have seen the result of every earlier one, and a call sends at most
+// one: if its outcome is unknown, look-ups find its server or prove that there is none, and the
+// manager's next call sends the next POST. A Machine from OpenStack never gets a new server.
 func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 	if c.fromOpenStack {
 		return c.takeOver(ctx)
@@ -81,19 +81,19 @@ func isExclusive(spec *apis.ProviderSpec) bool {
 		boot != nil && boot.Source != nil && boot.Source.Type == apis.SourceVolume
 }
 
-// isWithoutServer reports whether this process knows of no server of the Machine, and of no POST that may have
-// created one, a predecessor's included: then an exhausted class needs no look-up.
+// isWithoutServer reports whether this process knows of no server of the Machine, and of no POST
+// that may have created one, including a predecessor's: then an exhausted class needs no look-up.
 func (c *creation) isWithoutServer() bool {
 	r := c.record()
 	return r.serverID == "" && !r.hasOpenPost() && !c.clock.Now().Before(c.certainOfPredecessor)
 }
 
-// isExpired reports whether the manager has given the Machine up, or is about to, and another one takes its place.
+// isExpired reports whether the manager has given up the Machine, or is about to, and replaces it.
 func (c *creation) isExpired() bool {
 	return !c.expires.IsZero() && !c.clock.Now().Before(c.expires)
 }
 
-// findOne looks for the Machine's server by name, and adopts it. errNone: there is none that can be used.
+// findOne looks the Machine's server up by name, and adopts it. errNone: there is no usable one.
 func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 	for look := c.lookup(); ; {
 		found, err := look.next(ctx)
@@ -117,9 +117,9 @@ func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 	}
 }
 
-// keepOne adopts the best of the Machine's servers that can be used; errUnusable if there is none. One in ERROR is the
-// last choice: the call ends with its fault. The others are deleted: the manager's orphan collector leaves them alone
-// while the Machine is in creation.
+// keepOne adopts the best of the Machine's servers; errUnusable if none is usable. A server in
+// ERROR is the last choice: the call ends with its fault. The others are deleted, because the
+// manager's orphan collector ignores them while the Machine is being created.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*tracked, error) {
 	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
 	for i := range servers {
@@ -135,7 +135,7 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*tracked, err
 	return nil, errUnusable
 }
 
-// adopt reads a server, and makes it the Machine's. errUnusable: it is gone or being deleted.
+// adopt reads a server, and records it as the Machine's. errUnusable: it is gone or being deleted.
 func (c *creation) adopt(ctx context.Context, t *tracked) (*tracked, error) {
 	err := t.awaitLabelled(ctx)
 	switch {
@@ -153,8 +153,8 @@ func (c *creation) adopt(ctx context.Context, t *tracked) (*tracked, error) {
 	return t, nil
 }
 
-// awaitLabelled reads a server until a read shows it. One that the Machine's own POST created may lack its labels
-// until look-ups should show them.
+// awaitLabelled reads a server until a read shows it. A server that the Machine's own POST created
+// may lack its labels until look-ups should show them.
 func (t *tracked) awaitLabelled(ctx context.Context) error {
 	for wasRead := false; ; wasRead = true {
 		err := t.awaitShown(ctx)
@@ -168,14 +168,14 @@ func (t *tracked) awaitLabelled(ctx context.Context) error {
 	}
 }
 
-// createOne sends the POST, and reads the server that its answer names. errOutcomeUnknown: it may have created another
-// one.
+// createOne sends the POST, and reads the server in its answer. errOutcomeUnknown: the POST may
+// have created another server.
 func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	if err := c.checkExhausted(); err != nil {
 		return nil, err
 	}
-	if len(c.deleting) > 1 { // they hold the quota that a third one needs
-		c.deleteAside(ctx) // nothing else repeats a deletion that is stuck
+	if len(c.deleting) > 1 { // they use up the quota for a third one
+		c.deleteAside(ctx) // nothing else repeats a stuck deletion
 		return nil, cmp.Or(c.record().fault, newError(ReasonNotReady,
 			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
 			c.deleting[0].ID, c.deleting[1].ID, c.machine))
@@ -206,7 +206,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	return t, err
 }
 
-// post sends a POST that was claimed, and records how it ended.
+// post sends a claimed POST, and records its outcome.
 func (c *creation) post(ctx context.Context) (*Server, error) {
 	end := c.memory.lost // also after a panic
 	defer func() { end(&c.ref) }()
@@ -231,8 +231,8 @@ func (c *creation) awaitDeleting(ctx context.Context) error {
 	return c.deleteServers(ctx, deletions)
 }
 
-// deleteAside sends a DELETE for each server that the Machine does not use, and waits for the answers, not for the
-// effect: neither a surplus server nor one whose deletion is stuck may keep a Machine from coming up.
+// deleteAside sends a DELETE for each server that the Machine does not use, and waits for the
+// answers only: neither a surplus server nor a stuck deletion may keep a Machine from coming up.
 func (c *creation) deleteAside(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
 	defer cancel()
@@ -252,9 +252,9 @@ func (c *creation) deleteAside(ctx context.Context) {
 	answers.Wait()
 }
 
-// failed returns the error of a call whose server did not become ready because of err. A server in ERROR is deleted,
-// unless it came from OpenStack, and its fault is the error. One that was deleted meanwhile is replaced by the manager's
-// next call, not by this one.
+// failed returns the error of a call whose server did not become ready because of err. A server in
+// ERROR is deleted, unless it came from OpenStack, and its fault is the error. A server that was
+// deleted meanwhile is replaced by the manager's next call.
 func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
@@ -275,8 +275,9 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	return fault
 }
 
-// discard sends a DELETE for a server in ERROR, and waits only until its deletion is under way: the fault is to be
-// told now. If the DELETE fails, the Machine's next call finds the server.
+// discard sends a DELETE for a server in ERROR, and waits only until its deletion is in progress,
+// so that the fault is returned soon. If the DELETE fails, the Machine's next call finds the
+// server.
 func (c *creation) discard(ctx context.Context, failed *tracked) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", failed.id,
 		"reason", sanitize(failed.last.server.reason(c.spec).Error()))
@@ -294,13 +295,14 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 	defer cancel()
 	for !deletion.last.server.IsDeleting() {
 		if _, err := deletion.poll(limited); err != nil {
-			return // as a rule it is gone
+			return // usually it is gone
 		}
 	}
 }
 
-// failsLikeOthers notes that a server of the class ended in ERROR, and reports whether another one had when this one's
-// POST was sent, with none ACTIVE since: STACKIT publishes no list of what it says when a zone is full.
+// failsLikeOthers records that a server of the class ended in ERROR, and reports whether another
+// had done so when this one's POST was sent, with none ACTIVE since. STACKIT does not document its
+// messages for a full zone.
 func (c *creation) failsLikeOthers(serverID string) bool {
 	class := c.specKey()
 	since, _ := c.failing.Lookup(class)
@@ -312,9 +314,9 @@ func (c *creation) failsLikeOthers(serverID string) bool {
 	return r.postedAt(serverID).After(since)
 }
 
-// awaitReady waits until the server runs, each of its NICs has an address, and those of the spec carry the
-// allowedAddresses; it returns the addresses in a stable order. errFaulty: the server is in ERROR; errUnusable: it is
-// being deleted.
+// awaitReady waits until the server runs, each of its NICs has an address, and the spec's NICs
+// carry the allowedAddresses; it returns the addresses in a stable order. errFaulty: the server is
+// in ERROR; errUnusable: it is being deleted.
 func (t *tracked) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 	for server := t.last.server; ; {
 		if server != nil {
@@ -330,8 +332,9 @@ func (t *tracked) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) 
 	}
 }
 
-// makeReady does the next step for a server that was just read. It returns neither addresses nor an error if the
-// server must be read again first. A step that fails is repeated with the next read, unless the API refuses it.
+// makeReady takes the next step for a server that was just read. It returns neither addresses nor
+// an error if the server must be read again first. A failed step is repeated with the next read,
+// unless the API refuses it.
 func (t *tracked) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
 	t.missing = ""
 	switch {
@@ -352,23 +355,23 @@ func (t *tracked) makeReady(ctx context.Context, server *Server) ([]corev1.NodeA
 	return nil, t.steps.afterStep(ctx, err, t.state())
 }
 
-// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type does not exist, gets the
-// same answer without a POST: every event of a class makes the manager call for all of its Machines, whatever its
-// retry period.
+// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type does
+// not exist, gets the same answer without a POST: every event of a class makes the manager call for
+// all of its Machines, regardless of its retry period.
 const exhaustedFor = time.Minute
 
-// classErrors are the last errors of classes that ran out.
+// classErrors are the last errors of exhausted classes.
 type classErrors = recent.Map[classKey, classError]
 
-// classKey names a class across sessions, where it matters with the providerSpec that was refused: another one may be
-// served.
+// classKey identifies a class across sessions, and where it matters its refused providerSpec, since
+// another one may succeed.
 type classKey struct {
 	place
 	class string
 	spec  specHash
 }
 
-// classError is the answer to a class's Machines until then.
+// classError is the answer to a class's Machines until the given time.
 type classError struct {
 	err   error
 	until time.Time
@@ -382,14 +385,14 @@ func (c *call) specKey() classKey {
 	return key
 }
 
-// noteExhausted records an error that the class ran out with.
+// noteExhausted records the error if it exhausts the class.
 func (c *call) noteExhausted(err error) {
 	if isExhausted(err) {
 		c.exhausted.Set(c.specKey(), classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
 	}
 }
 
-// checkExhausted returns the error that the class ran out with, if it still holds.
+// checkExhausted returns the recorded error of an exhausted class, while it holds.
 func (c *call) checkExhausted() error {
 	if found, ok := c.exhausted.Lookup(c.specKey()); ok && c.clock.Now().Before(found.until) {
 		return found.err
@@ -397,8 +400,9 @@ func (c *call) checkExhausted() error {
 	return nil
 }
 
-// labelsMissing is the error for a server that the answer to the Machine's POST named: it has the Machine's name, and
-// no machine label, though look-ups should find it by now. It may be another owner's, and is neither used nor deleted.
+// labelsMissing returns the error for a server from the answer to the Machine's POST that has the
+// Machine's name, but still no machine label although look-ups should find it. It may have another
+// owner, so it is neither used nor deleted.
 func (c *call) labelsMissing(server *Server) error {
 	return newError(ReasonLabelsMissing,
 		"server %s has the name of machine %s and no machine label: only if it is this machine's, set %s on it; "+

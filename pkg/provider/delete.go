@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	// lookUpPatience is how long look-ups that fail may delay the DELETE of the server that the request names;
-	// longPatience is the same where that failed, too. It is longer than lists are put off.
+	// lookUpPatience is how long failing look-ups may delay the DELETE of the server in the request;
+	// longPatience is the same after that DELETE failed, too. It is longer than the backoff of lists.
 	lookUpPatience, longPatience = 20 * time.Second, time.Minute
-	// orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other, and comes back by itself.
+	// orphanTimeout limits the deletion of an orphan: the manager deletes them one by one, and retries
+	// by itself.
 	orphanTimeout = 5 * time.Second
 )
 
-// deleteAll deletes every server of the Machine: the one that the request names, the one in the record, and those that
-// look-ups find, until these prove that there are no others; then what the cloud keeps of a Machine from OpenStack.
+// deleteAll deletes every server of the Machine: from the request, from the record, and from
+// look-ups, until these prove that there are no others; then the leftover resources of a Machine
+// from OpenStack.
 func (c *call) deleteAll(ctx context.Context) error {
 	if err := c.checkNetwork(); err != nil {
 		return err
@@ -42,7 +44,7 @@ func (c *call) deleteAll(ctx context.Context) error {
 		if err := c.deleteFound(ctx, found.servers, named); err != nil {
 			return err
 		}
-		if c.isReplaced() { // what is left of its name is the younger Machine's to find
+		if c.isReplaced() { // the younger Machine handles other servers of its name
 			return nil
 		}
 		if look.isSure(found) {
@@ -56,8 +58,8 @@ func (c *call) deleteAll(ctx context.Context) error {
 	return (&leftovers{call: c}).delete(ctx)
 }
 
-// firstLookUp makes the first look-up of a deletion. Where it fails for lookUpPatience, a DELETE is sent for the server
-// that the request names before the others are known; its end is awaited with theirs.
+// firstLookUp makes the first look-up of a deletion. If it fails for lookUpPatience, a DELETE is
+// sent for the server in the request before the others are known; its end is awaited with theirs.
 func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) {
 	if c.serverID == "" {
 		return look.next(ctx)
@@ -84,7 +86,7 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) 
 	}
 }
 
-// deleteUnfound sends a DELETE for the server that the request names, if a read shows it.
+// deleteUnfound sends a DELETE for the server in the request, if a read shows it.
 func (c *call) deleteUnfound(ctx context.Context) error {
 	t, err := c.deletionByID(ctx, c.serverID)
 	switch {
@@ -97,7 +99,7 @@ func (c *call) deleteUnfound(ctx context.Context) error {
 	}
 }
 
-// deleteFound deletes servers that a look-up has shown, the one that is named ("" for none), and the one in the
+// deleteFound deletes the servers of a look-up, the named one ("" for none), and the one in the
 // record. A server that is not the Machine's, or cannot be read, does not block the others.
 func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
 	var deletions []*tracked
@@ -116,19 +118,19 @@ func (c *call) deleteFound(ctx context.Context, shown []Server, named string) er
 			deletions = append(deletions, t)
 		}
 	}
-	// What failed for a server of the Machine may pass sooner than what is wrong with an ID.
+	// A failure of the Machine's server may pass sooner than a wrong ID.
 	return cmp.Or(c.deleteServers(ctx, deletions), errors.Join(errs...))
 }
 
-// deletionOf tracks a server that was just shown, and is to be deleted.
+// deletionOf tracks a server that was just shown and must be deleted.
 func (c *call) deletionOf(server *Server, byList bool) *tracked {
 	t := c.trackShown(server, byList)
 	t.removal.isWanted = true
 	return t
 }
 
-// deletionByID reads a server that is to be deleted; nil if it turns out to be another machine's. A server that this
-// read does not show may still be there.
+// deletionByID reads a server that must be deleted; nil if it is another machine's. A server that
+// this read does not show may still exist.
 func (c *call) deletionByID(ctx context.Context, id string) (*tracked, error) {
 	t := c.track(id)
 	t.removal.isWanted = true
@@ -156,7 +158,7 @@ func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
 			continue
 		}
 		err := t.sendDelete(ctx)
-		if t.last.server.IsDeleting() { // the deletion may be stuck: to repeat the DELETE does no harm
+		if t.last.server.IsDeleting() { // the deletion may be stuck: repeating the DELETE is harmless
 			continue
 		}
 		if staying++; staying > 1 {
@@ -177,7 +179,7 @@ func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
 	return errors.Join(errs...)
 }
 
-// deleteNamed deletes the server that the request names, and no other.
+// deleteNamed deletes only the server in the request's ProviderID.
 func (c *call) deleteNamed(ctx context.Context) error {
 	t, err := c.deletionByID(ctx, c.serverID)
 	if err != nil || t == nil {
@@ -186,9 +188,9 @@ func (c *call) deleteNamed(ctx context.Context) error {
 	return c.deleteServers(ctx, []*tracked{t})
 }
 
-// deleteOrphan sends one DELETE for a server that the orphan collector names, and does not wait. The server's own name
-// must be the Machine's, too, and it must have no OpenStack tag: neither a machine label that was edited by hand nor a
-// migration in the wrong order may cost a running server.
+// deleteOrphan sends one DELETE for the server named by the orphan collector, and does not wait.
+// The server's own name must be the Machine's, too, and it must have no OpenStack tag: neither a
+// manually edited machine label nor a migration in the wrong order may cost a running server.
 func (c *call) deleteOrphan(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
 	defer cancel()

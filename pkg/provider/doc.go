@@ -1,60 +1,59 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is the driver of machine-controller-manager for STACKIT: it creates,
-// finds and deletes one server for each Machine.
+// Package provider is machine-controller-manager's driver for STACKIT: it creates, finds and deletes
+// one server for each Machine.
 //
-// Three promises shape it: never two servers for a machine, never a leaked one, never a
-// change to one that is not ours. If this process cannot know something (an answer was lost, a
-// list lags, a predecessor worked on the machine, the project looks empty for a moment), it
-// waits; it never guesses.
+// Three promises shape it: never two servers for a machine, never a leaked one, never a change to a
+// server that is not ours. If something is uncertain (an answer was lost, a list lags, a predecessor
+// worked on the machine, the project looks empty for a moment), the driver waits; it never guesses.
 //
-// core.go has one function for each driver method; instrument.go adds deadline, log line and metrics. A request
-// becomes a call (call.go, from the inputs of inputs.go). create.go, delete.go, status.go and nics.go have the
-// steps, openstack.go those of Machines from OpenStack. README.md shows the methods as diagrams and has the rules,
-// decisions.md the reasons and what was rejected.
+// core.go has one function for each driver method; instrument.go adds deadline, log line and metrics. A
+// request becomes a call (call.go, from the inputs in inputs.go). create.go, delete.go, status.go and
+// nics.go have the steps, openstack.go the steps for Machines from OpenStack. README.md has diagrams of
+// the methods and the rules, decisions.md the reasons and the rejected alternatives.
 //
-// Below the steps, one file answers one question:
+// Below the steps, each file answers one question:
 //
 //   - memory.go: what has this process done for the Machine, and may it send a POST?
-//   - lookup.go: which servers has the Machine, and when is it sure that there are no others?
-//   - server.go: how is a server, and when is it proved gone?
-//   - lists.go: who shares a read with whom? API calls are scarce.
+//   - lookup.go: which servers does the Machine have, and when is it certain that there are no others?
+//   - server.go: what is a server's state, and when is it proved gone?
+//   - lists.go: which callers share a read? API calls are scarce.
 //   - ownership.go: which server is the Machine's?
 //   - wait.go: does an error end the call?
-//   - errors.go: what is the manager told?
+//   - errors.go: which code and text does the manager get?
 //
 // # Where to change
 //
 //   - a poll interval: firstPoll, minPoll, maxPoll, polls in server.go
-//   - how many reads a second: readsPerSecond in pkg/spi/limits.go; retries of one: mayRetry, backoff in pkg/spi/retry.go; how many
-//     writes are sent while the API fails: paced, kind in pkg/spi/pace.go
+//   - the reads per second: readsPerSecond in pkg/spi/limits.go; their retries: mayRetry, backoff in pkg/spi/retry.go;
+//     the writes in flight while the API fails: paced, kind in pkg/spi/pace.go
 //   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
-//     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed server
-//     before the next one: discardTimeout in create.go. For a 403 to pass: refusedFor in wait.go. Before a DELETE:
-//     lookUpPatience in delete.go, consoleTimeout in console.go
-//   - what counts as gone: gone in server.go. As none: none in lookup.go
+//     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed
+//     server before the next one: discardTimeout in create.go. For a 403 to pass: refusedFor in wait.go. Before a
+//     DELETE: lookUpPatience in delete.go, consoleTimeout in console.go
+//   - when a server counts as gone: gone in server.go; when a machine has none: none in lookup.go
 //   - when a deletion has failed or is stuck, and is sent again: deletionPatience, deletionRepeat, advanceDeletion in
 //     server.go
-//   - when a list takes the place of a GET, or the reverse: lister in lists.go, nextRead in server.go
+//   - when a list replaces a GET, or the reverse: lister in lists.go, nextRead in server.go
 //   - whether a failed call ends a wait: afterRead, afterStep in wait.go
 //   - a label, or which server is ours: checkOwned, missingLabel in ownership.go
 //   - a rule about Machines that came from OpenStack: takeOver, leftovers in openstack.go
-//   - what is the API's word: Message in pkg/spi/errors.go, exchange in sdk_client.go
-//   - a reason, its code and its text: reasonCodes, rules in errors.go, with a row in TestClassify. The text of a decision of the driver's
-//     own stands where it is made; cause and remedy of each reason: kubernetes/runbooks.md
-//   - why a server never joined, and what is looked for in console logs: consolePatterns in console.go
-//   - for how long the machines of a class get no server: exhaustedFor in create.go
+//   - which answers are the API's own: Message in pkg/spi/errors.go, exchange in sdk_client.go
+//   - a reason, its code and its text: reasonCodes, rules in errors.go, with a row in TestClassify. The text of the
+//     driver's own decisions is where they are made; cause and remedy of each reason: kubernetes/runbooks.md
+//   - why a server never joined, and the patterns for console logs: consolePatterns in console.go
+//   - how long the machines of an exhausted class get no server: exhaustedFor in create.go
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
 //     apis/validation/patterns.go; its place in the request: serverPayload in helpers.go; samples/machine-class.yaml.
-//     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the schemas.
-//     Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it refuses what
-//     the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the cloud has what the field
-//     names: pkg/operator/validate/online.go
+//     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the
+//     schemas. Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it
+//     refuses what the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the field's
+//     value exists in the cloud: pkg/operator/validate/online.go
 //   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the decorator of API calls or by the
-//     method that knows; one of a session: pkg/spi/metrics.go. `make generated` writes the table of
-//     kubernetes/monitoring/README.md, which also says how to add an alert
-//   - what may be shown of the API's messages: redacted in redact.go
-//   - what the driver needs of the API: StackitClient in stackit_client.go, sdkClient in sdk_client.go
-//   - when a leader that stood still may go on: cmd/machine-controller/leading.go
+//     method that sees the event; a metric of a session: pkg/spi/metrics.go. `make generated` writes the table of
+//     kubernetes/monitoring/README.md, which also explains how to add an alert
+//   - which parts of the API's messages may be shown: redacted in redact.go
+//   - which API calls the driver needs: StackitClient in stackit_client.go, sdkClient in sdk_client.go
+//   - when a leader that was paused may go on: cmd/machine-controller/leading.go
 package provider

@@ -15,8 +15,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// serverPayload converts a request. Fields that the spec does not set are not sent, so
-// that the API's own defaults hold.
+// serverPayload converts a request. Unset fields of the spec are not sent, so that the API's own
+// defaults apply.
 func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 	spec := request.Spec
 	payload := iaas.CreateServerPayload{
@@ -34,7 +34,7 @@ func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 		Networking:          networkingPayload(spec.Networking),
 		BootVolume:          bootVolumePayload(spec.BootVolume),
 	}
-	if spec.BootVolume == nil { // else it is the source: the API refuses both
+	if spec.BootVolume == nil { // else the volume has it as source: the API refuses both
 		payload.ImageId = optional(spec.ImageID)
 	}
 	if spec.UserData != "" {
@@ -46,8 +46,8 @@ func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 	return payload
 }
 
-// networkingPayload sends exactly one of the two forms: the API refuses an empty
-// object because it would match both.
+// networkingPayload sets exactly one of the two forms: the API refuses an empty object because it
+// matches both.
 func networkingPayload(networking *apis.Networking) iaas.CreateServerPayloadAllOfNetworking {
 	if networking.NetworkID != "" {
 		return iaas.CreateServerPayloadAllOfNetworking{
@@ -137,8 +137,8 @@ func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
 	return converted
 }
 
-// texts and stringValues bridge the SDK's type of labels and metadata. Scalars of metadata become
-// text: the API takes strings only, and 4711 in YAML is a number.
+// texts and stringValues convert the SDK's type of labels and metadata. Scalars of metadata become
+// strings: the API takes only these, and 4711 in YAML is a number.
 func texts[V any](values map[string]V) map[string]any {
 	if len(values) == 0 {
 		return nil
@@ -158,7 +158,7 @@ func stringValues(labels map[string]any) map[string]string {
 	return converted
 }
 
-// optional returns nil for an empty text: the field is not sent then.
+// optional returns nil for an empty text, so that the field is not sent.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -166,7 +166,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// labelSelector in a stable order, with equality only: nothing else was seen to
+// labelSelector returns a selector in a stable order, with equality only: nothing else was seen to
 // work everywhere.
 func labelSelector(labels map[string]string) string {
 	terms := make([]string, 0, len(labels))

@@ -19,7 +19,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Fields that errors name, beside those of packages apis and validation.
+// Fields that errors name, besides those in packages apis and validation.
 var (
 	classProviderPath = field.NewPath("machineClass", "provider")
 	machineNamePath   = field.NewPath("machine", "metadata", "name")
@@ -29,26 +29,25 @@ var (
 	userDataField     = apis.SpecPath.Child("userData").String()
 )
 
-// Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
-// the driver does.
+// Inputs are a MachineClass and its Secret, decoded and checked as in every call of the driver.
 type Inputs struct {
 	Secret *apis.Secret
 	// Spec has its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
-	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
-	// of others: as a rule one, or none. It is nil if they cannot be decoded, or no server can have them.
+	// ClusterLabels are the labels of Spec that distinguish a cluster's servers from others: usually
+	// one or none. It is nil if they cannot be decoded, or no server can have them.
 	ClusterLabels map[string]string
 	// Unknown are the fields of the providerSpec that the driver ignores, or refuses with
-	// --strict-provider-spec, as apis.DecodeProviderSpec names them.
+	// --strict-provider-spec, as apis.DecodeProviderSpec reports them.
 	Unknown []error
-	// Errors are everything that a strict call would refuse, with the paths of the fields:
-	// providerSpec.…, secret.…, machineClass.… .
+	// Errors are all reasons to refuse a strict call, with the paths of the fields: providerSpec.…,
+	// secret.…, machineClass.… .
 	Errors field.ErrorList
 }
 
-// Inspect decodes and checks what the driver is given for machines of a class: package operator
-// decides as the driver does. It opens no session: whether the service-account key can be used is
-// for package spi to say. A nil Secret is an empty one.
+// Inspect decodes and checks the inputs for machines of a class, so that package operator decides
+// as the driver does. It opens no session: package spi checks the service-account key. A nil Secret
+// counts as empty.
 func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	if secret == nil {
 		secret = &corev1.Secret{}
@@ -60,23 +59,24 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	return &in.Inputs
 }
 
-// inputs are a request's. Errors of a lenient call are those in what every call needs.
+// inputs is a request's decoded input. In a lenient call its errors are limited to fields that
+// every call needs.
 type inputs struct {
 	Inputs
 	identity identity
 	decoded  *decodedSpec
 	specHash specHash
-	// scope are those of the errors by which the class's servers cannot be told from others: it is another provider's, or
-	// its region or cluster label is wrong.
+	// scope are the errors that make the class's servers indistinguishable from others: the class is
+	// another provider's, or its region or cluster label is wrong.
 	scope field.ErrorList
-	// network are errors by which the spec's networking cannot be read.
+	// network are the errors because of which the spec's networking cannot be read.
 	network field.ErrorList
 }
 
-// specHash is the SHA-256 of a providerSpec as it was given.
+// specHash is the SHA-256 of the raw providerSpec.
 type specHash [sha256.Size]byte
 
-// decodedSpec is a providerSpec without what the Secret adds to it. Calls share it: it never changes.
+// decodedSpec is a providerSpec without the Secret's defaults. Calls share it: it never changes.
 type decodedSpec struct {
 	spec    *apis.ProviderSpec
 	unknown []error
@@ -93,8 +93,8 @@ func decodeSpec(raw []byte, mode strictness) *decodedSpec {
 	return d
 }
 
-// inputs decodes and checks a request's inputs. Strict calls share the spec of a class once one of them has found nothing
-// wrong: what is valid is small when it is decoded, too.
+// inputs decodes and checks a request's inputs. Strict calls share the decoded spec of a class if
+// it is valid; a valid spec is small when decoded, too.
 func (p *Provider) inputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
@@ -116,8 +116,8 @@ func (p *Provider) inputs(
 	return in
 }
 
-// decodeInputs decodes and checks a request's inputs; shared is the spec if it was decoded before. machine is nil for a
-// call about a class.
+// decodeInputs decodes and checks a request's inputs; shared is the spec if it was decoded before.
+// machine is nil for a call about a class.
 func decodeInputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness, shared *decodedSpec,
 ) *inputs {
@@ -152,8 +152,8 @@ func (in *inputs) setSpec(decoded *decodedSpec) {
 	in.decoded, in.Spec, in.Unknown = decoded, &spec, decoded.unknown
 }
 
-// checkCluster returns what is wrong with the cluster labels: with an empty one, or one that no server can have,
-// the cluster's servers cannot be told from others.
+// checkCluster returns the errors in the cluster labels: if one is empty or invalid, the cluster's
+// servers are indistinguishable from others.
 func checkCluster(labels map[string]string) field.ErrorList {
 	path := apis.SpecPath.Child("labels")
 	return append(validation.ValidateClusterLabels(labels, path), validation.ValidateLabels(labels, path)...)
@@ -167,10 +167,10 @@ func checkProvider(class *v1alpha1.MachineClass) field.ErrorList {
 	return field.ErrorList{field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName})}
 }
 
-// unlistable returns why no server of a class can be listed, whatever its Secret has; nil if they can be.
+// unlistable returns why the servers of a class cannot be listed with any Secret; nil if they can.
 func unlistable(class *v1alpha1.MachineClass) error {
 	if class == nil {
-		return nil // newCall says so
+		return nil // newCall returns the error
 	}
 	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient, nil).scope; len(errs) > 0 {
 		return invalidError(errs)
@@ -186,7 +186,7 @@ func (in *inputs) unknownText() string {
 	return strings.Join(texts, ", ")
 }
 
-// identify sets the identity, and returns an error about each of its names that cannot be a label.
+// identify sets the identity, and returns an error for each of its names that cannot be a label.
 func (in *inputs) identify(machine *v1alpha1.Machine, class string) field.ErrorList {
 	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
 	name := ""
@@ -202,8 +202,8 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) field.ErrorL
 	return errs
 }
 
-// problems returns the error of a call that cannot be made with these inputs, nil if it can
-// be made. sessionErr is the error of opening the session, which checks the credentials.
+// problems returns why a call cannot be made with these inputs; nil if it can. sessionErr is the
+// error of opening the session, which checks the credentials.
 func (in *inputs) problems(sessionErr error) error {
 	all := slices.Clone(in.Errors)
 	problem := CredentialsProblem(in.Secret, sessionErr, all)
@@ -216,7 +216,7 @@ func (in *inputs) problems(sessionErr error) error {
 	return sessionErr
 }
 
-// Credentials are those that the driver opens a session with.
+// Credentials returns the credentials with which the driver opens a session.
 func Credentials(secret *apis.Secret) spi.Credentials {
 	return spi.Credentials{
 		ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey,
@@ -224,8 +224,8 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 	}
 }
 
-// CredentialsProblem says what is wrong with the Secret's credentials by the error of opening
-// a session; nil if they can be used, or one of reported is about them already. Its type is
+// CredentialsProblem returns the problem of the Secret's credentials, from the error of opening a
+// session; nil if they can be used, or reported already has a problem of theirs. Its type is
 // field.ErrorTypeRequired if there are none.
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
@@ -242,7 +242,8 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
 }
 
-// concerning returns those that are about one of the fields, a part of it, or an object with it in it.
+// concerning returns the errors about one of the fields, a part of it, or an object that contains
+// it.
 func concerning(errs field.ErrorList, paths ...string) (found field.ErrorList) {
 	for _, err := range errs {
 		if slices.ContainsFunc(paths, func(path string) bool { return isWithin(err.Field, path) || isWithin(path, err.Field) }) {
@@ -252,12 +253,12 @@ func concerning(errs field.ErrorList, paths ...string) (found field.ErrorList) {
 	return found
 }
 
-// unrelated drops those of found that reported is about already.
+// unrelated drops errors in found about fields that reported already covers.
 func unrelated(found, reported field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(reported, err.Field)) > 0 })
 }
 
-// isWithin reports whether a path is another one, or that of a part of it.
+// isWithin reports whether part is the path whole, or the path of a part of it.
 func isWithin(part, whole string) bool {
 	rest, within := strings.CutPrefix(part, whole)
 	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')

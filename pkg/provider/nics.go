@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// readNICs reads the NICs of a server, together with other servers' of its network, and records their addresses and
-// allowed addresses.
+// readNICs reads the NICs of a server, together with those of other servers in its network, and
+// records their addresses and allowed addresses.
 func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	own, err := c.listNICs(ctx, serverID)
 	if err != nil {
@@ -30,7 +30,8 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	return own, nil
 }
 
-// listNICs reads the NICs of a server from the list of its network or, where that does not show any, by themselves.
+// listNICs reads the NICs of a server from the list of its network or, if that shows none,
+// separately.
 func (c *call) listNICs(ctx context.Context, serverID string) (own []NIC, err error) {
 	lister := c.nicsIn(c.networkID())
 	var all *list[NIC]
@@ -59,7 +60,7 @@ func (c *call) sawAllowed(serverID string) {
 	c.memory.sawNICs(&c.ref, serverID, func(seen *seenNICs) { seen.allowed = c.allowedFingerprint() })
 }
 
-// networkID is the network of the machine's NICs; "" if these are the user's.
+// networkID returns the network of the machine's NICs; "" if the NICs are the user's own.
 func (c *call) networkID() string {
 	if c.spec.Networking == nil {
 		return ""
@@ -84,15 +85,15 @@ func (c *call) addressesOf(nics []NIC) (addresses []string) {
 
 // connection is the state of a server's NICs.
 type connection struct {
-	// addresses of the NICs; nil unless each of them has one.
+	// addresses are the NICs' addresses; nil unless each NIC has one.
 	addresses []corev1.NodeAddress
-	// allowed reports whether they carry the spec's allowedAddresses.
+	// allowed reports whether the NICs carry the spec's allowedAddresses.
 	allowed bool
 }
 
 func (n connection) complete() bool { return len(n.addresses) > 0 && n.allowed }
 
-// missing says what a connection lacks, in words for a Machine's status.
+// missing describes what a connection lacks, for a Machine's status.
 func (n connection) missing() string {
 	if !n.allowed {
 		return "its NICs do not carry all allowedAddresses"
@@ -100,7 +101,7 @@ func (n connection) missing() string {
 	return "not all of its NICs have an address"
 }
 
-// knownConnection returns the connection of the machine's server by the record.
+// knownConnection returns the connection of the machine's server in the record.
 func (c *call) knownConnection(serverID string) connection {
 	entry := c.record()
 	if entry.serverID != serverID {
@@ -113,9 +114,8 @@ func (c *call) knownConnection(serverID string) connection {
 	return known
 }
 
-// connect adds the missing allowedAddresses to the NICs of the machine's server, and
-// returns the connection after that. It makes no API call if the record has a complete
-// one.
+// connect adds the missing allowedAddresses to the NICs of the machine's server, and returns the
+// resulting connection. It makes no API call if the record has a complete one.
 func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
 	known, nics, err := c.readConnection(ctx, serverID)
 	if selected := c.selectNICs(nics); err == nil && !known.complete() && len(selected) >= c.expectedNICs() {
@@ -140,8 +140,7 @@ func (c *call) readConnection(ctx context.Context, serverID string) (connection,
 	return c.knownConnection(serverID), nics, err
 }
 
-// allowedFingerprint tells one spec's allowed addresses, and where they belong, from
-// another's; "" if the spec has none.
+// allowedFingerprint identifies a spec's allowed addresses and their networking; "" if it has none.
 func (c *call) allowedFingerprint() string {
 	if len(c.spec.AllowedAddresses) == 0 {
 		return ""
@@ -153,8 +152,8 @@ func (c *call) allowedFingerprint() string {
 	return networking + " " + strings.Join(c.spec.AllowedAddresses, ",")
 }
 
-// allowOnNIC adds the missing allowedAddresses to a NIC, and checks that the answer has
-// them. The API replaces the whole list, so addresses that others added are sent along.
+// allowOnNIC adds the missing allowedAddresses to a NIC, and checks the answer for them. The API
+// replaces the whole list, so addresses added by others are sent, too.
 func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 	missing := missingAddresses(nic.AllowedAddresses, c.spec.AllowedAddresses)
 	if len(missing) == 0 {
@@ -177,8 +176,7 @@ func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 	return nil
 }
 
-// selectNICs returns the NICs that the spec's networking is about: a server may
-// have others.
+// selectNICs returns the NICs in the spec's networking: a server may have others.
 func (c *call) selectNICs(nics []NIC) []NIC {
 	networking := c.spec.Networking
 	if networking == nil {
@@ -208,7 +206,7 @@ func (c *call) carryAll(nics []NIC) bool {
 	return len(selected) >= c.expectedNICs()
 }
 
-// expectedNICs is how many NICs the spec's networking gives a server.
+// expectedNICs returns the number of NICs that the spec's networking gives a server.
 func (c *call) expectedNICs() int {
 	if c.spec.Networking != nil && len(c.spec.Networking.NICIDs) > 0 {
 		return len(c.spec.Networking.NICIDs)
@@ -216,7 +214,7 @@ func (c *call) expectedNICs() int {
 	return 1
 }
 
-// missingAddresses returns what of wanted is not in present, compared as prefixes:
+// missingAddresses returns the wanted addresses that are not in present, compared as prefixes:
 // 10.0.0.1 is 10.0.0.1/32, and 10.0.0.1/8 is 10.0.0.0/8.
 func missingAddresses(present, wanted []string) []string {
 	seen := map[string]bool{}
@@ -233,7 +231,7 @@ func missingAddresses(present, wanted []string) []string {
 	return missing
 }
 
-// canonical is the canonical form of an address or CIDR.
+// canonical returns the canonical form of an address or CIDR.
 func canonical(address string) string {
 	if prefix, err := netip.ParsePrefix(address); err == nil {
 		return prefix.Masked().String()
@@ -244,8 +242,8 @@ func canonical(address string) string {
 	return address
 }
 
-// sendable is the form in which the API takes an address: a bare IPv6 address
-// matches two of its alternatives at once and is refused, so it is sent as /128.
+// sendable returns an address in the API's form: a bare IPv6 address matches two of its
+// alternatives and is refused, so it is sent as /128.
 func sendable(address string) string {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() {
 		return canonical(address)

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// migratedAnnotation marks a Machine that came from OpenStack. STACKIT's Gardener
-	// extension sets it when it moves a cluster.
+	// migratedAnnotation marks a Machine that came from OpenStack. STACKIT's Gardener extension sets
+	// it when it migrates a cluster.
 	migratedAnnotation = "stackit.cloud/migrated-machine"
-	// openStackClusterTag and the cluster's name are a tag that Gardener's OpenStack provider
-	// gives to a server. STACKIT's API may show it as metadata or as a label.
+	// openStackClusterTag is the start of a tag, before the cluster's name, that Gardener's OpenStack
+	// provider gives a server. STACKIT's API may show it as metadata or as a label.
 	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
-// CameFromOpenStack reports whether Gardener's OpenStack provider made the Machine's server.
+// CameFromOpenStack reports whether Gardener's OpenStack provider created the Machine's server.
 func CameFromOpenStack(machine *v1alpha1.Machine) bool {
 	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
 	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
 }
 
-// providerID returns the ProviderID to answer for a server. One that OpenStack's provider wrote
-// stays as it is: the manager writes back what it is told (v0.62.1 machine.go, updateLabels),
-// and a Machine whose ID had become ours would not be known to have come from there.
+// providerID returns the ProviderID to answer for a server. OpenStack's own stays unchanged: the
+// manager writes back the answer (v0.62.1 machine.go, updateLabels), and with our ID a Machine
+// would no longer be recognisable as OpenStack's.
 func (c *call) providerID(serverID string) string {
 	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
 		return c.givenID
@@ -45,8 +45,8 @@ func (c *call) providerID(serverID string) string {
 	return providerid.Format(c.ref.project, serverID)
 }
 
-// isByName reports whether a resource of this name is the Machine's, if that came from OpenStack: neither labels nor
-// metadata name another machine or cluster. Nothing else of them counts.
+// isByName reports whether a resource of this name is the Machine's, if that came from OpenStack:
+// neither labels nor metadata name another machine or cluster. The rest of them is ignored.
 func (i identity) isByName(name string, labels, metadata map[string]string) bool {
 	machine, labelled := labels[StackitMachineLabel]
 	return name == i.machine && (!labelled || machine == i.machine) &&
@@ -70,14 +70,14 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	return false
 }
 
-// IsByName reports whether a resource with this name, these labels and this metadata is the Machine's, if that came
-// from OpenStack. classLabels are those of the class's providerSpec.
+// IsByName reports whether a resource with this name, these labels and this metadata is the
+// Machine's, if that came from OpenStack. classLabels are those of the class's providerSpec.
 func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
 
-// takeOver returns the only server of a machine that came from OpenStack. It makes none and
-// deletes none, whatever there is.
+// takeOver returns the only server of a machine that came from OpenStack. It never creates or
+// deletes a server.
 func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
 	server, err := c.theServer(ctx)
 	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
@@ -89,9 +89,8 @@ func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
 	return server, err
 }
 
-// checkSeveral returns an error if there is more than one server of a machine that came from
-// OpenStack, by a look-up and what this process knows, and no ProviderID says which of them is its.
-// Those that are being deleted do not count.
+// checkSeveral returns an error if a machine that came from OpenStack has more than one server, by
+// a look-up and the record, and no ProviderID. Servers that are being deleted do not count.
 func (c *call) checkSeveral(shown []Server) error {
 	var ids []string
 	staying, _ := withoutDeleting(shown)
@@ -111,9 +110,9 @@ func (c *call) checkSeveral(shown []Server) error {
 		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", "))
 }
 
-// confirmSingle returns what a look-up has shown of a machine that came from OpenStack once another one,
-// unexpectedApart later, shows no server beside it: one list may hide a server, and the one that it shows
-// would be deleted. Its error is that of checkSeveral, or of a read that ends the call.
+// confirmSingle returns the look-up of a machine that came from OpenStack once another one,
+// unexpectedApart later, shows no further server: one list may hide a server, and the visible one
+// would be deleted. Its error is checkSeveral's, or that of a read that ends the call.
 func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) (lookedUp, error) {
 	for {
 		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
@@ -139,8 +138,8 @@ func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) 
 	}
 }
 
-// checkNetwork returns an error if the network of a machine that came from OpenStack cannot be read:
-// its NICs would stay.
+// checkNetwork returns an error if the network of a machine that came from OpenStack cannot be
+// read: its NICs would be left over.
 func (c *call) checkNetwork() error {
 	if !c.fromOpenStack || len(c.networkErrors) == 0 {
 		return nil
@@ -148,8 +147,8 @@ func (c *call) checkNetwork() error {
 	return invalidError(c.networkErrors)
 }
 
-// checkTag returns an error if a server has a tag of Gardener's OpenStack provider: what the orphan
-// collector names may be the server of a Machine that still has OpenStack's ProviderID.
+// checkTag returns an error if a server has a tag of Gardener's OpenStack provider: the orphan
+// collector may name the server of a Machine that still has OpenStack's ProviderID.
 func checkTag(server *Server) error {
 	tag := OpenStackTag(server)
 	if tag == "" {
@@ -160,8 +159,8 @@ func checkTag(server *Server) error {
 		server.ID, server.Name, tag)}
 }
 
-// OpenStackTag returns the tag by which Gardener's OpenStack provider says which cluster a server is
-// of, among its labels or metadata; "" without one.
+// OpenStackTag returns the tag with which Gardener's OpenStack provider names a server's cluster,
+// from its labels or metadata; "" without one.
 func OpenStackTag(server *Server) string {
 	for _, told := range []map[string]string{server.Labels, server.Metadata} {
 		for _, key := range slices.Sorted(maps.Keys(told)) {
@@ -173,50 +172,51 @@ func OpenStackTag(server *Server) string {
 	return ""
 }
 
-// leftovers deletes the resources that are left of a Machine that came from OpenStack when its servers are gone.
-// Gardener's OpenStack provider gives a server a NIC and a boot volume that are resources of their own, with the
-// Machine's name and without our labels: the NICs of the spec's network and the bootable volumes of the project that are
-// the Machine's by name (isByName) are deleted. Nothing else is ever deleted by its name: not a volume of data that has
-// the Machine's name by chance.
+// leftovers deletes the leftover resources of a Machine that came from OpenStack after its servers.
+// Gardener's OpenStack provider gives a server a separate NIC and boot volume, with the Machine's
+// name and without our labels: the NICs of the spec's network and the bootable volumes of the
+// project that are the Machine's by name (isByName) are deleted. Nothing else is ever deleted by
+// its name, such as a data volume that has the Machine's name by chance.
 type leftovers struct {
 	*call
 	polls polls
-	// asked is when the API last accepted the deletion of each, or did not know it.
+	// asked is when the API last accepted the deletion of each, or answered that it does not exist.
 	asked map[string]time.Time
-	// leftAlone are those that were logged; true for those that stay whatever a later list shows.
+	// leftAlone are the logged resources that stay; true if no later list changes that.
 	leftAlone map[string]bool
-	// notFound is since when GETs answer 404 about a server that something is attached to.
+	// notFound is the time of the first of consecutive GETs that answer 404 about a server to which
+	// something is attached.
 	notFound map[string]time.Time
-	// reads and steps say which errors end the call: those of the lists, and those of each resource.
+	// reads and steps decide which errors end the call: reads for the lists, steps for the resources.
 	reads, steps wait
-	// state is what the last list showed, for the text of a late end.
+	// state describes the last list, for the text of a timeout.
 	state string
 }
 
-// staleAttachment is how long a NIC or volume may show as attached to a server that is gone, until it counts as
-// detached. The cloud releases them later than it removes the server.
+// staleAttachment is how long a NIC or volume may show as attached to a deleted server until it
+// counts as detached. The cloud releases them later than it removes the server.
 const staleAttachment = 2 * time.Minute
 
 // leftover is a NIC or a volume.
 type leftover struct {
-	// what it is, for texts, with its ID.
+	// what names it by kind and ID, for texts.
 	what string
 	// isByName reports whether it is the Machine's.
 	isByName bool
-	// serverID is the server that it is attached to; "" for none.
+	// serverID is the server to which it is attached; "" for none.
 	serverID string
-	// whyStays is why it is left alone whatever it is attached to; "" if it is not.
+	// whyStays is why it is left alone regardless of attachments; "" if it is not.
 	whyStays string
 	// isChanging reports whether it is being created or deleted.
 	isChanging bool
 
-	// read returns the zero leftover if there is none.
+	// read returns the zero leftover if it does not exist.
 	read   func(context.Context) (leftover, error)
 	delete func(context.Context) error
 }
 
-// delete returns nil once two lists, unexpectedApart from each other, show nothing more that is to go, and none between
-// them does: one list may be wrong. All Machines share the lists.
+// delete returns nil once two lists, at least unexpectedApart from each other, show nothing to
+// delete, and no list between them does: one list may be wrong. All Machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
 	l.polls, l.asked = pollsFrom(l.clock.Now()), map[string]time.Time{}
@@ -245,8 +245,8 @@ func (l *leftovers) delete(ctx context.Context) error {
 	}
 }
 
-// advanceAll does the next step for each that a list shows, and reports whether any is still to go. One that fails does
-// not block the others.
+// advanceAll takes the next step for each listed resource, and reports whether any is still to be
+// deleted. A resource that fails does not block the others.
 func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending bool, err error) {
 	var first error
 	for _, one := range found {
@@ -260,15 +260,15 @@ func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending b
 	return pending, l.steps.afterStep(ctx, first, l.state)
 }
 
-// advance does the next step for one of them, and reports whether it is to be left alone.
+// advance takes the next step for one resource, and reports whether it stays.
 func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err error) {
 	switch {
-	case l.leftAlone[one.what]: // also after the other server went
+	case l.leftAlone[one.what]: // also after the other server is gone
 		return true, nil
 	case one.whyStays != "":
 		return l.leave(one, one.whyStays, true)
 	case l.isAttached(one) && !l.isGone(one.serverID):
-		seen := l.track(one.serverID).get(ctx, nil) // never by a list, which may lag
+		seen := l.track(one.serverID).get(ctx, nil) // not by a list, which may lag
 		if seen.err != nil {
 			return false, seen.err
 		}
@@ -276,7 +276,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 		if seen.server == nil || seen.server.IsDeleting() {
 			return false, nil
 		}
-		// A server of the Machine's own name may be the one that is gone, in a read that lags.
+		// A server of the Machine's own name may be a deleted one, in a lagging read.
 		return l.leave(one, "it is attached to server "+one.serverID, seen.server.Name != l.machine)
 	case l.isAttached(one), one.isChanging, l.clock.Since(l.asked[one.what]) < deletionPatience:
 		return false, nil
@@ -284,7 +284,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 	return l.deleteOne(ctx, one)
 }
 
-// deleteOne deletes one that a list shows. The list may be old: a read by the ID has the last word.
+// deleteOne deletes a listed resource. The list may be old: a read by the ID decides.
 func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, err error) {
 	var seen leftover
 	if err = l.turn(ctx); err == nil {
@@ -307,15 +307,16 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 	return false, err
 }
 
-// isAttached reports whether a server has it. One that is gone has nothing for longer than staleAttachment.
+// isAttached reports whether it is attached to a server. A deleted server counts for
+// staleAttachment at most.
 func (l *leftovers) isAttached(one *leftover) bool {
 	isStale := l.isGone(one.serverID) && l.clock.Since(l.polls.since) >= staleAttachment
 	return one.serverID != "" && !isStale
 }
 
-// noteFound notes whether a GET showed a server that something of the Machine's name is attached to. After a restart
-// nothing is recorded of the Machine's server: two GETs that answer 404, unexpectedApart and none between that shows it,
-// prove it gone.
+// noteFound notes whether a GET showed a server to which something of the Machine's name is
+// attached. After a restart the record has no server: two GETs that answer 404, unexpectedApart
+// from each other without another answer between, prove it gone.
 func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 	first, isMissing := l.notFound[serverID]
 	switch {
@@ -331,7 +332,7 @@ func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 // isGone reports whether a server was proved gone.
 func (l *leftovers) isGone(serverID string) bool { return !l.memory.goneAt(&l.ref, serverID).IsZero() }
 
-// leave notes that something of the Machine's name stays, by this list or whatever a later one shows.
+// leave notes that something of the Machine's name stays, by this list or regardless of later ones.
 func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, err error) {
 	if _, isLogged := l.leftAlone[one.what]; !isLogged {
 		klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone",
@@ -344,7 +345,7 @@ func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, 
 	return true, nil
 }
 
-// ignoreNotFound drops the API's answer that something does not exist: lists show when that is so.
+// ignoreNotFound drops the API's answer that something does not exist: the lists confirm it.
 func ignoreNotFound(err error) error {
 	if IsNotFound(err) {
 		return nil
@@ -352,8 +353,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// list returns what is the machine's by name: volumes of the project and NICs of the network. began is when the first
-// of the two lists did.
+// list returns the Machine's resources by name: volumes of the project and NICs of the network.
+// began is the start of the first of the two lists.
 func (l *leftovers) list(ctx context.Context, due time.Time) (found []leftover, began time.Time, err error) {
 	volumes, nics := l.volumes.next(ctx, due, listsOnly), &list[NIC]{}
 	if network := l.networkID(); volumes.err == nil && network != "" {
@@ -375,7 +376,7 @@ func (l *leftovers) list(ctx context.Context, due time.Time) (found []leftover, 
 	return found, volumes.began, nil
 }
 
-// bootableUnknown is why a volume stays that may be one of data.
+// bootableUnknown is why a possible data volume stays.
 const bootableUnknown = "the API does not say whether it is bootable"
 
 func (l *leftovers) volume(volume *Volume) leftover {

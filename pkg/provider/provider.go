@@ -18,53 +18,51 @@ import (
 
 // Default times of the driver.
 const (
-	// DefaultSettle is how long the cloud may take until a request that was sent
-	// shows in a list. The promise "never two servers for a machine" holds up to it.
+	// DefaultSettle is how long a request that was sent may take to show in a list. The promise "never
+	// two servers for a machine" holds up to it.
 	DefaultSettle = 30 * time.Second
 
-	// clockSkew is by how much the API server's clock, which dates Machines, and this
-	// process's may differ.
+	// clockSkew is the tolerated difference between the API server's clock, which dates Machines, and
+	// this process's.
 	clockSkew = 10 * time.Second
-	// sessionLifetime is how long a session is remembered that nobody asks for, and a
-	// warning that was given.
+	// sessionLifetime is how long an unused session is kept, and a warning is not repeated.
 	sessionLifetime = time.Hour
-	// specLifetime is how long the decoded spec of a class is kept that no call needs.
+	// specLifetime is how long the decoded spec of a class is kept without use.
 	specLifetime = 10 * time.Minute
 )
 
-// Provider is the driver: machine-controller-manager's view of STACKIT. Every
-// error of its methods has the manager's form (package status), one line in the
-// log and its place in the manager's metrics.
+// Provider is machine-controller-manager's driver for STACKIT. Every error of its methods has the
+// manager's form (package status), one log line and a place in the manager's metrics.
 type Provider struct {
-	// SPI makes the sessions with the IaaS API.
+	// SPI provides the sessions with the IaaS API.
 	SPI spi.SessionProviderInterface
 
 	clock      clock.Clock
 	settle     *time.Duration
 	creation   *creationTimes
 	strictSpec bool
-	// withoutTarget says that the machines join no cluster.
+	// withoutTarget reports whether the machines join no cluster.
 	withoutTarget bool
-	// actingSince tells since when this process alone acts; nil if nobody knows.
+	// actingSince returns when this process became the only writer; nil means unknown.
 	actingSince func() time.Time
-	// registerer shows the meters; nil if nobody looks.
+	// registerer registers the meters; nil for none.
 	registerer prometheus.Registerer
 
 	setup   sync.Once
 	meters  *meters
 	process *process
-	// firstCall is when this process was called first.
+	// firstCall is when this process had its first driver call.
 	firstCall time.Time
-	// sessions are the newest of each project.
+	// sessions has the newest session of each project.
 	sessions *recent.Map[string, *spi.Session]
 	readers  *recent.Map[readersKey, *readers]
-	// specs are the decoded providerSpecs that were valid.
+	// specs has the valid decoded providerSpecs.
 	specs *recent.Map[specHash, *decodedSpec]
-	// warned are the classes and fields that were warned about.
+	// warned has the classes and fields with a recent warning.
 	warned *recent.Map[string, bool]
 }
 
-// process is what all calls share.
+// process is the state that all calls share.
 type process struct {
 	clock    clock.Clock
 	meters   *meters
@@ -72,12 +70,12 @@ type process struct {
 	consoles *consoles
 	// exhausted has the classes that ran out of quota or capacity.
 	exhausted *classErrors
-	// failing is since when servers of a class end in ERROR, none of them having run.
+	// failing has the classes whose servers all end in ERROR, with the time of the first.
 	failing *recent.Map[classKey, time.Time]
 }
 
-// readersKey tells readers apart: one Secret must not wait for another's
-// reads, nor see by its rights.
+// readersKey separates readers: a Secret must not wait for another Secret's reads, nor use its
+// rights.
 type readersKey struct {
 	session *spi.Session
 	region  string
@@ -86,67 +84,67 @@ type readersKey struct {
 // Option changes a default of the Provider.
 type Option func(*Provider)
 
-// WithSettle sets how long the cloud may take until a request that was sent
-// shows in a list; the default is DefaultSettle.
+// WithSettle sets how long a request that was sent may take to show in a list; the default is
+// DefaultSettle.
 func WithSettle(settle time.Duration) Option {
 	return func(p *Provider) { p.settle = &settle }
 }
 
-// WithStrictProviderSpec refuses a providerSpec with unknown fields, which are
-// otherwise only logged.
+// WithStrictProviderSpec sets whether a providerSpec with unknown fields is refused; by default
+// they are only logged.
 func WithStrictProviderSpec(strict bool) Option {
 	return func(p *Provider) { p.strictSpec = strict }
 }
 
-// WithActingSince sets a function that returns when this process became the only one that
-// acts on the machines: its start, or its leadership; zero if unknown. Machines that are
-// older may be a predecessor's work. Without it that is the process's first driver call, which
-// makes it wait without need for the first machine of a new cluster.
+// WithActingSince sets a function that returns when this process became the only one that acts on
+// the machines: its start, or its leadership; zero if unknown. A predecessor may have worked on
+// older Machines. The default is the process's first driver call, which needlessly delays the first
+// machine of a new cluster.
 func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }
 }
 
-// WithCreationTimeout sets what decides the deadline of CreateMachine and InitializeMachine:
-// what is left of the Machine's creation timeout, at least MinCreationWait and at most wait.
-// timeout is the manager's --machine-creation-timeout, which a Machine's spec.creationTimeout
-// replaces. The defaults are 20 minutes and DefaultCreationWait.
+// WithCreationTimeout sets the deadline of CreateMachine and InitializeMachine: the rest of the
+// Machine's creation timeout, at least MinCreationWait and at most wait. timeout is the manager's
+// --machine-creation-timeout, which a Machine's spec.creationTimeout overrides. The defaults are 20
+// minutes and DefaultCreationWait.
 func WithCreationTimeout(timeout, wait time.Duration) Option {
 	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
 }
 
-// WithTargetCluster says whether the manager has a target cluster, which machines join; the default
-// is that it has. Without one a Machine that is older than its creation timeout still becomes
-// Available, so that it gets its server.
+// WithTargetCluster sets whether the manager has a target cluster that machines join; the default
+// is true. Without one a Machine that is older than its creation timeout still becomes Available,
+// so it gets its server.
 func WithTargetCluster(has bool) Option {
 	return func(p *Provider) { p.withoutTarget = !has }
 }
 
-// WithClock sets the clock; for tests.
+// WithClock sets the clock, for tests.
 func WithClock(clock clock.Clock) Option {
 	return func(p *Provider) { p.clock = clock }
 }
 
-// WithMetrics shows the driver's own metrics through the registerer, which must not show
-// another Provider's. Those of its sessions are the process's: spi.RegisterMetrics.
-// kubernetes/monitoring/README.md says what they mean.
+// WithMetrics registers the driver's own metrics with the registerer, which must not have another
+// Provider's. The sessions' metrics are the process's: spi.RegisterMetrics.
+// kubernetes/monitoring/README.md explains them all.
 func WithMetrics(registerer prometheus.Registerer) Option {
 	return func(p *Provider) { p.registerer = registerer }
 }
 
-// NewProvider returns the driver, a *Provider, over the sessions of i.
+// NewProvider returns the driver, a *Provider, with the sessions of i.
 func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
 	p := &Provider{SPI: i}
 	for _, option := range options {
 		option(p)
 	}
 	p.initMeters()
-	if p.registerer != nil { // counters are shown before they count
+	if p.registerer != nil { // counters are visible before their first event
 		p.registerer.MustRegister(p.meters)
 	}
 	return p
 }
 
-// initMeters makes the clock and the meters, if there are none.
+// initMeters sets the clock and the meters if they are unset.
 func (p *Provider) initMeters() {
 	if p.clock == nil {
 		p.clock = clock.RealClock{}
@@ -156,7 +154,7 @@ func (p *Provider) initMeters() {
 	}
 }
 
-// init readies the provider with its first call.
+// init initializes the provider on its first call.
 func (p *Provider) init() {
 	p.setup.Do(func() {
 		p.initMeters()
@@ -186,17 +184,17 @@ func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
 	return p.creation.deadline(machine, p.clock.Now())
 }
 
-// readersOf returns the readers of the session's calls in the region.
+// readersOf returns the readers for the session's calls in the region.
 func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	return p.readers.Get(readersKey{session, region}, func() *readers {
 		return newReaders(session, region, p.process)
 	})
 }
 
-// predecessors returns when a predecessor's last POST must show in lists, for a Machine that
-// was created then; the zero time if no predecessor can have worked on it. Of a Machine that
-// is young, too, the memory has all that this process did. The orphan collector's Machines
-// have no creation time: they name their server.
+// predecessors returns when a predecessor's last POST must show in lists, for a Machine created at
+// the given time; the zero time if no predecessor can have worked on it. If it is also young, the
+// memory has everything that was done for it. The orphan collector's Machines have no creation
+// time, but name their server.
 func (p *Provider) predecessors(created time.Time) (certain time.Time, young bool) {
 	switch {
 	case created.IsZero():
@@ -208,7 +206,8 @@ func (p *Provider) predecessors(created time.Time) (certain time.Time, young boo
 	}
 }
 
-// leadsSinceBefore reports whether this process alone has acted on a Machine that was created then.
+// leadsSinceBefore reports whether only this process has acted on a Machine created at the given
+// time.
 func (p *Provider) leadsSinceBefore(created time.Time) bool {
 	return !created.Before(p.leadsSince().Add(clockSkew))
 }
@@ -222,8 +221,7 @@ func (p *Provider) leadsSince() time.Time {
 	return p.firstCall
 }
 
-// noteWarning notes a warning, and reports whether it was not given before, as far as is
-// remembered.
+// noteWarning notes a warning, and reports whether it is new within sessionLifetime.
 func (p *Provider) noteWarning(warning string) bool {
 	_, before := p.warned.Lookup(warning)
 	p.warned.Set(warning, true)

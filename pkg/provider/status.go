@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readRecorded reads the server in the record: errUnusable if it is not ACTIVE, or something is left to do for it. It
-// makes no look-up by name: CreateMachine does, and finishes what is unfinished.
+// readRecorded reads the server in the record: errUnusable if it is not ACTIVE, or not completely
+// set up. It makes no look-up by name: CreateMachine does, and completes the setup.
 func (t *tracked) readRecorded(ctx context.Context) error {
 	if t.id == "" || !t.call.knownConnection(t.id).complete() {
 		return errUnusable
@@ -27,7 +27,7 @@ func (t *tracked) readRecorded(ctx context.Context) error {
 	return nil
 }
 
-// pollAnswered is poll until a read is answered.
+// pollAnswered polls until a read is answered.
 func (t *tracked) pollAnswered(ctx context.Context) (*Server, error) {
 	for {
 		if server, err := t.poll(ctx); err != nil || t.reads.lastError == nil {
@@ -36,10 +36,11 @@ func (t *tracked) pollAnswered(ctx context.Context) (*Server, error) {
 	}
 }
 
-// readNamed reads the server that the request's ProviderID names. errGone: it is gone; errUnusable: it is being
-// deleted. Before that is certain, Unavailable brings the manager back: NotFound would be believed. The manager takes a
-// Machine with a ProviderID whose status is NotFound for created, and never initializes its server. For a Machine that
-// is deleted a single 404 is enough: DeleteMachine decides.
+// readNamed reads the server in the request's ProviderID. errGone: it is gone; errUnusable: it is
+// being deleted. Until that is certain, Unavailable makes the manager call again, because it would
+// believe NotFound: it takes a Machine with a ProviderID and the status NotFound for created, and
+// never initializes its server. For a Machine that is deleted a single 404 is enough: DeleteMachine
+// decides.
 func (t *tracked) readNamed(ctx context.Context) error {
 	c := t.call
 	certain := c.certain()
@@ -63,7 +64,7 @@ func (t *tracked) readNamed(ctx context.Context) error {
 	}
 }
 
-// awaitConnection reads the connection of a server that a read has just shown.
+// awaitConnection reads the connection of a server that was just read.
 func (t *tracked) awaitConnection(ctx context.Context) (connection, error) {
 	for {
 		known, _, err := t.call.readConnection(ctx, t.id)
@@ -88,8 +89,8 @@ func (c *call) listClass(ctx context.Context) (*list[Server], error) {
 	}
 }
 
-// initialize returns the Machine's server once its NICs carry what they should, and their addresses. It makes no API
-// call for a server that the record has seen so.
+// initialize returns the Machine's server and addresses once its NICs are set up. It makes no API
+// call if the record has seen that.
 func (c *call) initialize(ctx context.Context) (id string, addresses []corev1.NodeAddress, err error) {
 	id = c.record().serverID
 	if known := c.knownConnection(id); known.complete() && (c.serverID == "" || c.serverID == id) {

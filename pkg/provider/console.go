@@ -20,13 +20,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
-// Why a server never joined: the manager replaces a Machine that has no Node after its creation
-// timeout, and with the server its console log is gone. So the first DELETE of such a server is
-// preceded by one read of that log, and the log line of the sidecar says what is in it.
+// The manager replaces a Machine that has no Node after its creation timeout, and with the server
+// its console log is lost. So this log is read once before the first DELETE of such a server, and
+// the sidecar logs why it never joined.
 
-// consolePatterns find the cause in a line of a console log, what explains the others first: a line counts
-// for the first that it matches, and the log for the first that any line matches. Only what a pattern
-// matches is logged, never the rest of the line: so it ends where text from user data could begin.
+// consolePatterns find the cause in a line of a console log, root causes first: the first pattern
+// that matches a line counts for it, and the first that matches any line for the log. Only the
+// match is logged, never the rest of the line: so a pattern ends where text from user data could
+// begin.
 var consolePatterns = []struct {
 	cause string
 	line  *regexp.Regexp
@@ -51,13 +52,14 @@ var consolePatterns = []struct {
 	// Go (net.OpError); curl; Python.
 	{"refused", regexp.MustCompile(`dial tcp [\w.:\[\]]+: connect: connection refused|Failed to connect to ` + host +
 		` port \d+(?: after \d+ ms)?: (?:Connection refused|Couldn't connect to server)|\[Errno 111\] Connection refused`)},
-	// cloud-init 22.4 (util.py, schema.py, handlers), of user data that it cannot read. What follows may quote it.
+	// cloud-init 22.4 (util.py, schema.py, handlers), for user data that it cannot read. The rest of
+	// the line may quote it.
 	{"cloud-init", regexp.MustCompile(`Failed loading yaml blob(?:\. Invalid format at line \d+ column \d+)?|` +
 		`Invalid cloud-config provided|Unhandled (?:non-multipart|unknown content-type)`)},
-	// cloud-init 22.4 (main.py, cc_scripts_user.py), and systemd of its units.
+	// cloud-init 22.4 (main.py, cc_scripts_user.py), and systemd for its units.
 	{"cloud-init", regexp.MustCompile(`No instance datasource found|Consuming user data failed|Failed to run module [\w-]+|` +
 		`^\[FAILED\] Failed to start (?:cloud-(?:init|config|final)|Initial cloud-init job|Execute cloud user/final scripts)`)},
-	// Gardener 1.130 (gardener-node-agent's app.go and bootstrap.go), and systemd of its units.
+	// Gardener 1.130 (gardener-node-agent's app.go and bootstrap.go), and systemd for its units.
 	{"node-agent", regexp.MustCompile(`failed (?:getting REST config|fetching machine name from file|` +
 		`requesting and storing kubeconfig|formatting kubelet data volume)|` +
 		`^\[FAILED\] Failed to start (?:gardener-node-(?:init|agent)\.service|Downloads the gardener-node-agent|Gardener Node Agent)`)},
@@ -66,53 +68,55 @@ var consolePatterns = []struct {
 		`(?:Failed to (?:start|mount)|Dependency failed for|Timed out (?:starting|waiting for)) [\w@:.,()/\\ -]+`)},
 }
 
-// host is part of patterns.
+// host matches a host's name, as a part of patterns.
 const host = `[\w.-]+`
 
-// Causes beside those of consolePatterns.
+// Causes in addition to those of consolePatterns.
 const (
 	causeUnitFailed = "unit-failed"
 	// causeNoCloudInit is an image that boots to its login prompt without cloud-init or Ignition.
 	causeNoCloudInit = "no-cloud-init"
 	// causeUnknown is a log without any of these.
 	causeUnknown = "unknown"
-	// causeNotRunning is a server that is stopped or in ERROR: it has no log of a boot.
+	// causeNotRunning is a server that is stopped or in ERROR: it has no boot log.
 	causeNotRunning = "not-running"
 	// causeNotRead is a log that was not read: another one was being read, or the API refused.
 	causeNotRead = "not-read"
 )
 
 var (
-	// secretive are lines that are not looked at, whatever else they say.
+	// secretive matches lines that are skipped because they may contain a secret.
 	secretive = regexp.MustCompile(`(?i)passw|secret|token|bearer|authorization|private key`)
-	// tokens are bootstrap tokens and JWTs.
+	// tokens matches bootstrap tokens and JWTs.
 	tokens = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\beyJ[\w-]+\.[\w-]+\.[\w-]*`)
-	// consoleNames are hosts, addresses and units: user data has them by nature, and without them no excerpt says what
-	// failed.
+	// consoleNames matches hosts, addresses and units. User data always contains some, but without
+	// them no excerpt shows what failed.
 	consoleNames = regexp.MustCompile(`[\w@]+(?:[.:/-]+[\w@]+)+`)
-	// terminalCodes are colors and line ends of systemd's show-status.c.
+	// terminalCodes matches colors and line ends of systemd's show-status.c.
 	terminalCodes = regexp.MustCompile(`\x1b\[[0-9;:?]*[A-Za-z]|\x1bM|\r`)
-	// loginPrompt is that of agetty (util-linux 2.38).
+	// loginPrompt matches the prompt of agetty (util-linux 2.38).
 	loginPrompt = regexp.MustCompile(`(?m)^` + host + ` login: `)
 	firstBoot   = regexp.MustCompile(`(?i)cloud-?init|ignition`)
 )
 
 const (
-	// consoleLines is how many lines of a console log are read, within consoleTimeout: the DELETE waits for it.
+	// consoleLines limits the lines of a console log that are read, within consoleTimeout: the DELETE
+	// waits for it.
 	consoleLines   = 500
 	consoleTimeout = 5 * time.Second
-	// maxConsole is how much of it is looked at, in bytes, its end: OpenStack keeps no more (Nova,
+	// maxConsole limits the searched end of the log, in bytes: OpenStack keeps no more (Nova,
 	// nova/virt/libvirt/driver.py, MAX_CONSOLE_BYTES).
 	maxConsole = 100 << 10
-	// maxExcerpts is how many lines are logged, maxExcerpt how much of each, in bytes.
+	// maxExcerpts limits the logged lines, maxExcerpt each of them, in bytes.
 	maxExcerpts = 10
 	maxExcerpt  = 200
 )
 
-// Explain returns why a server did not become a Node, by its console log: a word, such as "dns" or
-// "cloud-init", or "unknown". kubernetes/runbooks.md says what to do about each. excerpts are the parts of at
-// most 10 lines that show it, of at most 200 bytes each. They may be logged: no line about passwords or tokens
-// is among them, and a part that repeats userData, the server's, is withheld.
+// Explain returns why a server did not become a Node, from its console log: a word, such as "dns"
+// or "cloud-init", or "unknown". kubernetes/runbooks.md explains what to do about each. excerpts
+// are the parts of at most 10 lines that show it, each at most 200 bytes. They are safe to log:
+// they contain no line about passwords or tokens, and a part that repeats the server's userData is
+// withheld.
 func Explain(log, userData string) (cause string, excerpts []string) {
 	isWhole := strings.Count(log, "\n") < consoleLines && len(log) <= maxConsole
 	log = terminalCodes.ReplaceAllString(log[max(0, len(log)-maxConsole):], "")
@@ -130,7 +134,7 @@ func Explain(log, userData string) (cause string, excerpts []string) {
 			excerpts = append(excerpts, match)
 		}
 	}
-	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
+	for i, excerpt := range excerpts { // only now, as few are left: it is slow for long user data
 		excerpt = strings.ToValidUTF8(tokens.ReplaceAllString(excerpt, "(token)"), "?")
 		if repeatsUserData(excerpt, userData, consoleNames, nil) {
 			excerpt = withheld
@@ -140,7 +144,7 @@ func Explain(log, userData string) (cause string, excerpts []string) {
 	return cause, excerpts
 }
 
-// findPatterns returns what each of the consolePatterns matches.
+// findPatterns returns the matches of each of the consolePatterns.
 func findPatterns(log string) [][]string {
 	found := make([][]string, len(consolePatterns))
 	for line := range strings.Lines(log) {
@@ -158,16 +162,16 @@ func findPatterns(log string) [][]string {
 	return found
 }
 
-// neverJoined reports whether the Machine is deleted because it never had a Node: it has a server, no
-// conditions (the manager copies them from the Node), and was deleted after its creation timeout.
-// One that was scaled down while its server booted is no case.
+// neverJoined reports whether the Machine is deleted because it never had a Node: it has a server,
+// no conditions (the manager copies them from the Node), and was deleted after its creation
+// timeout. This excludes a Machine that was scaled down while its server booted.
 func (t creationTimes) neverJoined(machine *v1alpha1.Machine) bool {
 	expires := t.expires(machine)
 	return !expires.IsZero() && machine.DeletionTimestamp != nil && !machine.DeletionTimestamp.Time.Before(expires) &&
 		machine.Spec.ProviderID != "" && len(machine.Status.Conditions) == 0
 }
 
-// consoles are the servers that never joined of which this process knows. It reads one log at a time.
+// consoles has this process's servers that never joined. It reads one log at a time.
 type consoles struct {
 	servers *recent.Map[string, *unjoined]
 	reading sync.Mutex
@@ -183,9 +187,9 @@ func newConsoles(clock clock.PassiveClock) *consoles {
 	return &consoles{servers: recent.New[string, *unjoined](clock, sessionLifetime)}
 }
 
-// explainUnjoined looks once into the console log of a server that never joined, before its first
-// DELETE, and logs why. It returns nil for every other server, and for one that is being deleted
-// already: a predecessor has counted it.
+// explainUnjoined reads the console log of a server that never joined once, before its first
+// DELETE, and logs the cause. It returns nil for every other server, and for one that is being
+// deleted already: a predecessor has counted it.
 func (t *tracked) explainUnjoined(ctx context.Context) *unjoined {
 	if !t.call.neverJoined || !t.isNamed() {
 		return nil

@@ -22,11 +22,11 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Reason is one word for why a call failed. Every text that the manager is told begins with one, as
-// in "NoCapacity: the machine type is out of stock, …": sentences may change, reasons do not.
-// Gardener and the manager search these texts for words of their own, so that no reason contains
-// NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange. What to do about each:
-// kubernetes/runbooks.md.
+// Reason is one word for the cause of a failed call. Every error text for the manager begins with
+// one, as in "NoCapacity: the machine type is out of stock, …": sentences may change, reasons do
+// not. Gardener and the manager search these texts for words of their own, so no reason contains
+// NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange. kubernetes/runbooks.md
+// explains what to do about each.
 type Reason string
 
 const (
@@ -36,69 +36,69 @@ const (
 	ReasonInvalidProviderID Reason = "InvalidProviderID"
 	// ReasonRequestRefused is a value that only the API can check, and refused.
 	ReasonRequestRefused Reason = "RequestRefused"
-	// ReasonResourceMissing is a project, region, image, network, key pair or the like that the API does not
-	// know.
+	// ReasonResourceMissing is a project, region, image, network, key pair or the like that the API
+	// does not know.
 	ReasonResourceMissing Reason = "ResourceMissing"
 	// ReasonUnknownMachineType is a machine type that the region does not have.
 	ReasonUnknownMachineType Reason = "UnknownMachineType"
-	// ReasonQuotaExceeded is a quota of the project that is used up.
+	// ReasonQuotaExceeded is an exhausted quota of the project.
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
 	// ReasonNoCapacity is a zone without room for the machine type.
 	ReasonNoCapacity Reason = "NoCapacity"
-	// ReasonServersFail is a class whose servers end in ERROR one after the other, whatever the API says.
+	// ReasonServersFail is a class whose servers all end in ERROR, whatever the API's message.
 	ReasonServersFail Reason = "ServersFail"
 	// ReasonCredentialsRefused is a key or token that was refused when the call began.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
 	// ReasonCredentialsRevoked is a key or token that was refused while the call waited.
 	ReasonCredentialsRevoked Reason = "CredentialsRevoked"
-	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers neither a token
-	// nor a refusal in its own form.
+	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers neither a token nor
+	// a refusal in its own form.
 	ReasonTokenEndpointDown Reason = "TokenEndpointDown"
 	// ReasonNoPermission is a service account that lacks a permission.
 	ReasonNoPermission Reason = "NoPermission"
-	// ReasonTooManyRequests is a limit of the API on calls.
+	// ReasonTooManyRequests is the API's limit of calls.
 	ReasonTooManyRequests Reason = "TooManyRequests"
-	// ReasonAPIFailed is an API that does not answer, or answers unexpectedly, or a gateway that answers in
-	// its place.
+	// ReasonAPIFailed is an API that does not answer or answers unexpectedly, or a gateway that
+	// answers in its place.
 	ReasonAPIFailed Reason = "APIFailed"
 	// ReasonNotOurs is a server whose labels name another machine or cluster, or none.
 	ReasonNotOurs Reason = "NotOurs"
-	// ReasonLabelsMissing is a server of the machine's name that does not show the labels it was
-	// made with, or that is somebody else's.
+	// ReasonLabelsMissing is a server with the machine's name that lacks the labels it was created
+	// with, or that has another owner.
 	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonOtherProject is a machine whose server was made in another project or region.
+	// ReasonOtherProject is a machine whose server was created in another project or region.
 	ReasonOtherProject Reason = "OtherProject"
-	// ReasonNotTakenOver is a machine from OpenStack of which not exactly one server is found.
+	// ReasonNotTakenOver is a machine from OpenStack with no server or more than one.
 	ReasonNotTakenOver Reason = "NotTakenOver"
 	// ReasonResourceInUse is a NIC or volume of the MachineClass that is attached elsewhere.
 	ReasonResourceInUse Reason = "ResourceInUse"
-	// ReasonNoServer is a machine without a server that runs.
+	// ReasonNoServer is a machine without a running server.
 	ReasonNoServer Reason = "NoServer"
 	// ReasonNotReady is a server that has no address yet, or that the API does not show yet.
 	ReasonNotReady Reason = "NotReady"
 	// ReasonNotInitialized is a server whose NICs lack allowedAddresses.
 	ReasonNotInitialized Reason = "NotInitialized"
-	// ReasonUpdateIgnored is a NIC that the API said it had updated, and had not.
+	// ReasonUpdateIgnored is a NIC without the update that the API reported as done.
 	ReasonUpdateIgnored Reason = "UpdateIgnored"
-	// ReasonServerBusy is a server, or what it needs, that the API is working on, or a server whose
+	// ReasonServerBusy is a server, or a resource of it, that the API is working on, or a server whose
 	// deletion failed.
 	ReasonServerBusy Reason = "ServerBusy"
 	// ReasonServerFailed is a server that ended in ERROR, for another reason than quota or capacity.
 	ReasonServerFailed Reason = "ServerFailed"
 	// ReasonCreationTimedOut is a machine without a server that is older than its creation timeout.
 	ReasonCreationTimedOut Reason = "CreationTimedOut"
-	// ReasonTimedOut is a call whose time was up.
+	// ReasonTimedOut is a call that exceeded its deadline.
 	ReasonTimedOut Reason = "TimedOut"
-	// ReasonInterrupted is a call that was cancelled, or that another call or user came before.
+	// ReasonInterrupted is a call that was cancelled, or overtaken by another call or a user.
 	ReasonInterrupted Reason = "Interrupted"
-	// ReasonNoSession is a call without a Secret, for a project that no call with one was about.
+	// ReasonNoSession is a call without a Secret, for a project without an earlier call with one.
 	ReasonNoSession Reason = "NoSession"
-	// ReasonDriverBug is a panic, or an error that the driver does not know.
+	// ReasonDriverBug is a panic, or an error unknown to the driver.
 	ReasonDriverBug Reason = "DriverBug"
 )
 
 // reasonCodes has the manager's code for each reason. Codes decide about retries (the manager's
-// machine_util.go): Unavailable, Aborted and DeadlineExceeded come back after 5 s,
+// machine_util.go): Unavailable, Aborted and DeadlineExceeded are retried after 5 s,
 // ResourceExhausted after a period of its own, all others after minutes.
 var reasonCodes = map[Reason]codes.Code{
 	ReasonInvalidInput:       codes.InvalidArgument,
@@ -136,7 +136,7 @@ var reasonCodes = map[Reason]codes.Code{
 // Reasons returns all reasons, sorted.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonCodes)) }
 
-// Code returns the code that the manager is told with the reason.
+// Code returns the code with which the manager gets the reason.
 func (r Reason) Code() codes.Code {
 	if code, known := reasonCodes[r]; known {
 		return code
@@ -144,9 +144,9 @@ func (r Reason) Code() codes.Code {
 	return codes.Internal
 }
 
-// ReasonIn returns the reason that a text of the driver begins with. The text may be a Machine's
-// status.lastOperation.description, in which the manager wraps it. "" says that there is none, as
-// in texts of the manager itself and of versions of the driver before there were reasons.
+// ReasonIn returns the reason at the start of a text of the driver. The text may be a Machine's
+// status.lastOperation.description, in which the manager wraps it. "" means none, as in texts of
+// the manager itself and of driver versions before there were reasons.
 func ReasonIn(description string) Reason {
 	text := description
 	if _, message, wrapped := strings.Cut(description, "message = ["); wrapped {
@@ -161,25 +161,25 @@ func ReasonIn(description string) Reason {
 
 // Error is a failure whose reason the driver itself decided.
 type Error struct {
-	// Reason decides the code, and with it the manager's next step.
+	// Reason determines the code, and with it the manager's next step.
 	Reason Reason
-	// Text says what happened, to which server, and what to do.
+	// Text describes what happened, to which server, and what to do.
 	Text string
-	// Label is the server's label by which it is not the machine's; "" if the failure is
-	// about something else.
+	// Label is the server's label by which it is not the machine's; "" if the failure is about
+	// something else.
 	Label string
 	err   error
 }
 
-// Error is fit for the log, too: Text may repeat names and IDs of any length.
+// Error returns a text that is safe to log: Text may repeat names and IDs of any length.
 func (e *Error) Error() string { return sanitize(e.Reason.with(e.Text)) }
 
 func (e *Error) Unwrap() error { return e.err }
 
-// with returns a text as the manager is told it.
+// with returns a text in the form for the manager.
 func (r Reason) with(text string) string { return string(r) + ": " + text }
 
-// newError makes an *Error. Words of the API's in args that are errors are made fit for the reason.
+// newError returns an *Error. Errors in args are rewritten so that the API's words fit the reason.
 func newError(reason Reason, format string, args ...any) error {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {
@@ -189,11 +189,10 @@ func newError(reason Reason, format string, args ...any) error {
 	return &Error{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
-// maxErrors is more than a text has room for. To join 100,000 takes minutes.
+// maxErrors is more than a text has room for: joining 100,000 errors takes minutes.
 const maxErrors = 32
 
-// invalidError tells all errors; where they are too long for a text, the first one and the
-// fields of all.
+// invalidError returns all errors; if they are too long for a text, the first one and all fields.
 func invalidError(errs field.ErrorList) error {
 	text := errs[:min(len(errs), maxErrors)].ToAggregate().Error()
 	if len(errs) > maxErrors || len(ReasonInvalidInput.with(text)) > maxText {
@@ -206,7 +205,7 @@ func invalidError(errs field.ErrorList) error {
 	return newError(ReasonInvalidInput, "%s", text)
 }
 
-// notOurs refuses to touch a server that does not carry want under the label.
+// notOurs returns the refusal of a server whose label does not have the value want.
 func notOurs(server *Server, label, want string) error {
 	is := fmt.Sprintf("%q", server.Labels[label])
 	if _, ok := server.Labels[label]; !ok {
@@ -223,19 +222,18 @@ func notOurs(server *Server, label, want string) error {
 }
 
 var (
-	// errGone says that a server is proved gone, and nothing else.
+	// errGone means that a server is proved gone, and nothing else.
 	errGone = errors.New("the server is gone")
-	// errUnusable says that there is no server that this call can use: none is known or found, or
-	// it is gone, being deleted, or somebody else's. It does not allow a POST.
+	// errUnusable means that there is no server that this call can use: none is known or found, or it
+	// is gone, being deleted, or another owner's. It does not allow a POST.
 	errUnusable = errors.New("the server cannot be used")
-	// errNone says that look-ups have proved that there is no server that this call can use.
+	// errNone means that look-ups have proved that there is no server that this call can use.
 	errNone = errors.New("there is no server that can be used")
-	// errFaulty says that a server ended in ERROR.
+	// errFaulty means that a server ended in ERROR.
 	errFaulty = errors.New("the server is in ERROR")
-	// errOutcomeUnknown says that nobody knows whether a POST made a server.
+	// errOutcomeUnknown means that a POST may or may not have created a server.
 	errOutcomeUnknown = errors.New("it is not known whether a server was created")
-	// errUnlabelled says that a server which the machine's own POST made does not show the labels
-	// it was made with.
+	// errUnlabelled means that a server created by the machine's own POST does not show its labels.
 	errUnlabelled = errors.New("the server does not show its labels")
 )
 
@@ -244,13 +242,13 @@ func unlabelledError(server *Server) error {
 		"server %s does not show the labels that it was created with: it is left alone until it does", server.ID)}
 }
 
-// isNotOurs says that a server was refused because it is not the machine's.
+// isNotOurs reports whether a server was refused because it is not the machine's.
 func isNotOurs(err error) bool {
 	var decided *Error
 	return errors.As(err, &decided) && decided.Reason == ReasonNotOurs
 }
 
-// lateError is the end of a wait: state is the last one seen.
+// lateError returns the error of a wait that ended too early: state is the last known one.
 func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {
 		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + ReasonInterrupted.plain(state), err: err}
@@ -258,26 +256,28 @@ func lateError(err error, state string) error {
 	return &Error{Reason: ReasonTimedOut, Text: "the call's time is up, the next call goes on: " + ReasonTimedOut.plain(state), err: err}
 }
 
-// interruptedError ends a wait whose credentials were refused: the manager comes
-// back in seconds, with the Secret as it is then.
+// interruptedError returns the error of a wait whose credentials were refused: the manager retries
+// within seconds, with the then current Secret.
 func interruptedError(err error) error {
 	return &Error{Reason: ReasonCredentialsRevoked, err: err,
 		Text: "the Secret's credentials are not accepted any more, " +
 			"check its service-account key or workload identity: " + ReasonCredentialsRevoked.plain(err.Error())}
 }
 
-// faultyError is a server that ended in ERROR: what the API says of it decides, as the answer to a POST.
+// faultyError returns the error of a server that ended in ERROR. The API's message about it is
+// classified like the answer to a POST.
 func faultyError(server *Server, spec *apis.ProviderSpec) error {
 	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
 		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(spec))}
 }
 
-// What the services behind the API say. STACKIT publishes no list: these are the words of Nova, Neutron,
-// Cinder and placement, of STACKIT's pages, and of other clouds for the same. For all other words there is
-// ReasonServersFail.
+// Messages of the services behind the API. STACKIT publishes no list: these are the words of Nova,
+// Neutron, Cinder and placement, of STACKIT's pages, and of other clouds for the same. All others
+// lead to ReasonServersFail.
 var (
-	// quotaExceeded also has "No more IP addresses available on network …" (Neutron), "Maximum number of
-	// ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded".
+	// quotaExceeded also matches "No more IP addresses available on network …" (Neutron), "Maximum
+	// number of ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10)
+	// exceeded".
 	quotaExceeded = words(`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted)\b`, `quota_?exceeded|exceedsavailablequota`,
 		`\b(exceed(ed|s|ing)?|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
 		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|keypair|floatingip|port|network|project|resource)s?_?limit_?exceeded`,
@@ -287,17 +287,17 @@ var (
 		`\b(`+counted+`|project|account|organi[sz]ation)('s)? limit\b.{0,30}\b(reached|exceeded|exhausted|hit)\b`,
 		`\blimit (of|for|on) (the |this |your )?(`+counted+`|project|account)\b.{0,20}\b(reached|exceeded|exhausted|hit)\b`,
 		`\b(reached|exceeded|exceeds|hit) (the |its |this |your )?(\S+ )?limit (of|for|on) `+counted+`\b`, `than your current (\S+ )?limit`)
-	// limitOfServer is a limit of one server: another pool or a larger quota would not help.
+	// limitOfServer matches a limit of one server: another pool or a larger quota would not help.
 	limitOfServer = words(`disk devices.*exceed|exceed.*disk devices`, `metadata.*exceed|exceed.*metadata`,
 		`address pairs?.*exceed|exceed.*address pairs?`, `\b(injected|onset) ?files?.*exceed|exceed.*\binjected files?`,
 		`(attachment|networkinterface|onsetfile)s?limitexceeded`,
 		`\b(limit|exceed\w*|maximum|too many)\b.{0,60}`+ofOne, ofOne+`.{0,60}\b(limit|exceed\w*|reached)\b`)
-	// quotaOfCalls is a limit of calls, or a quota that could not be asked for.
+	// quotaOfCalls matches a limit of calls, or a quota that could not be read.
 	quotaOfCalls = words(`\brate\b.{0,20}(limit|quota|exceed)`, `rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
 		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts`)
-	// noHost has the scheduler and conductor ("No valid host was found", "Exhausted all hosts available for
-	// retrying build failures", "Exceeded max scheduling attempts 3"), placement and the claims of a host
-	// ("Insufficient compute resources: …", "Claim pci failed").
+	// noHost matches the scheduler and conductor ("No valid host was found", "Exhausted all hosts
+	// available for retrying build failures", "Exceeded max scheduling attempts 3"), placement and the
+	// claims of a host ("Insufficient compute resources: …", "Claim pci failed").
 	noHost = words(`no ?(valid|available|suitable|compatible|matching|eligible|free) ?(compute )?(hosts?|hypervisors?|backend)\b`,
 		`no (compute )?(hosts?|hypervisors?) (is |are |was |were )?(available|free|left|found|compatible)`,
 		`(unable|failed) to find a (suitable|valid) host`,
@@ -313,26 +313,26 @@ var (
 		`unable to (allocate inventory|create allocation)|(unable|failed) to place (the |an? )?(server|instance|vm|machine)\b`,
 		`not available in the current hardware cluster|skunotavailable`,
 		`\b(sku|machine type|flavou?r|instance type|server type)( \S+)? (is |was )?(currently |temporarily )?(not |un)(currently )?available\b`)
-	// notHosts are words beside which those of noHost are about something else. Apache's pages speak of
-	// "capacity problems" (503) and of a "capacity limit" (413).
+	// notHosts matches words that give noHost's another meaning. Apache's pages speak of "capacity
+	// problems" (503) and of a "capacity limit" (413).
 	notHosts = words(`permission|privilege|queue|unlimited|capacity limit`)
 	// noMachineType matches the API's "machine type is not valid", with or without a name.
 	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
-	// aboutPlace recognises a 404 about the project or region instead of what the call names: a server may
-	// be "not found in project …", a "project network" missing.
+	// aboutPlace matches a 404 about the project or region instead of the call's resource: a server
+	// may be "not found in project …", a "project network" missing.
 	aboutPlace = words(`^\s*((the|requested) )*(project|region)( \S*\d\S*)? ((is|was|could|does) )?(not |un)(be )?(found|exist|known)`,
 		`\b(project|region) ((was|could|does) )?not (be )?(found|exist)|\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`)
 )
 
 const (
-	// counted are resources of a project that have a quota.
+	// counted matches resources of a project that have a quota.
 	counted = `(v?cpus?|cores?|ram|gpus?|instances?|servers?|machines?|volumes?|snapshots?|gigabytes?|storage|` +
 		`floating ips?|networks?|ports?|nics?|addresses)`
-	// ofOne are words for one server, NIC or volume.
+	// ofOne matches words for one server, NIC or volume.
 	ofOne = `\b(per[ -](server|instance|machine|vm|nic|port|volume)|(to|on|for) (one|this|a single) (server|instance|vm)|` +
 		`attached to (the |a )?server|for the network interface)\b`
-	// maxDecisive is how much of a message decides, in bytes: regular expressions take a second for a
-	// megabyte. Of an answer in another form it is maxForeign.
+	// maxDecisive limits the part of a message that is searched, in bytes: regular expressions take a
+	// second for a megabyte. maxForeign is the same for an answer in another form.
 	maxDecisive, maxForeign = 16 << 10, 4 << 10
 )
 
@@ -340,24 +340,25 @@ func words(patterns ...string) *regexp.Regexp {
 	return regexp.MustCompile("(?is)" + strings.Join(patterns, "|"))
 }
 
-// isLimitOfServer reports whether a limit of one server is reached, which another pool would not help.
+// isLimitOfServer reports whether a limit of one server is reached, so that another pool would not
+// help.
 func isLimitOfServer(message string) bool {
 	return limitOfServer.MatchString(message) && !noHost.MatchString(message)
 }
 
-// isNoHost reports whether the API says that no host has room.
+// isNoHost reports whether the message means that no host has room.
 func isNoHost(message string) bool {
 	return noHost.MatchString(message) && !notHosts.MatchString(message) && !quotaExceeded.MatchString(message)
 }
 
-// isQuota reports whether the API says that a quota of the project is used up.
+// isQuota reports whether the message means that a quota of the project is exhausted.
 func isQuota(message string) bool {
 	return quotaExceeded.MatchString(message) && !quotaOfCalls.MatchString(message)
 }
 
-// foreignCause returns what counts of an answer that is not in the API's form: its gateway passes on what the
-// services behind the API say of quota and hosts. The body itself is never shown. A page with scripts or
-// styles is made for browsers, and counts for nothing.
+// foreignCause returns the cause in an answer that is not in the API's form: its gateway passes on
+// messages about quota and hosts from the services behind the API. The body itself is never shown.
+// A page with scripts or styles is made for browsers, and ignored.
 func foreignCause(body []byte) string {
 	message := string(body[:min(len(body), maxForeign)])
 	switch {
@@ -375,12 +376,12 @@ func foreignCause(body []byte) string {
 // rule is a row of the table from failures to reasons.
 type rule struct {
 	reason Reason
-	// says begins the text, before what failed; "" for no more than that.
+	// says begins the text, before the error; "" for the error alone.
 	says    string
 	matches func(*failure) bool
 }
 
-// failure is an error as the rules see it.
+// failure is an error in the form that the rules match.
 type failure struct {
 	err error
 	// api is the failed API call; nil if there was none.
@@ -396,8 +397,8 @@ func (f *failure) during(calls ...apiCall) bool {
 	return f.api != nil && slices.Contains(calls, f.api.Call)
 }
 
-// ofServer reports whether the API, or what passes its gateway, says so of a server that it cannot make
-// or run.
+// ofServer reports whether says matches the message of the API, or the cause that its gateway
+// passes on, about a server that it cannot create or run.
 func (f *failure) ofServer(says func(message string) bool) bool {
 	if !f.during(callCreateServer, callRunServer) {
 		return false
@@ -410,9 +411,8 @@ func (f *failure) clientError() bool {
 	return f.api != nil && f.api.Status() >= http.StatusBadRequest && f.api.Status() < http.StatusInternalServerError
 }
 
-// rules is the one table from a failed call to its reason and text; the first row that matches
-// counts, and the last one matches all. By words of the texts Gardener tells classes of errors apart
-// (sortedWords).
+// rules is the only table from a failed call to its reason and text: the first matching row counts,
+// the last one matches all. Gardener classifies errors by words of the texts (sortedWords).
 var rules = []rule{
 	{ReasonRequestRefused, "a server can have no more of something that the providerSpec names, check the providerSpec",
 		func(f *failure) bool {
@@ -490,22 +490,22 @@ func ruleOf(err error) int {
 	return slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })
 }
 
-// isServerNotFound reports whether the API itself, and not a gateway, answered that
-// a server does not exist. An answer about the project or region does not tell.
+// isServerNotFound reports whether the API itself, not a gateway, answered that a server does not
+// exist. An answer about the project or region does not count.
 func isServerNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && api.saysNotFound()
 }
 
-// IsNotFound reports whether the API itself answered that what a call names does not exist.
-// An answer about the project or region, or of a gateway, does not tell.
+// IsNotFound reports whether the API itself answered that the call's resource does not exist. An
+// answer by a gateway, or about the project or region, does not count.
 func IsNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.saysNotFound()
 }
 
-// saysNotFound reports whether the IaaS API itself answered that what the call names does not exist, and
-// not that the project or region does not. Gateways write other 404s.
+// saysNotFound reports whether the IaaS API itself answered that the call's resource, not the
+// project or region, does not exist. Gateways write other 404s.
 func (e *APIError) saysNotFound() bool {
 	return e.isMissing() && e.isOfIaaS && !aboutPlace.MatchString(e.Message)
 }
@@ -514,8 +514,8 @@ func (e *APIError) isMissing() bool {
 	return e.Status() == http.StatusNotFound || e.Status() == http.StatusGone
 }
 
-// IsPlaceMissing reports whether the IaaS API answered that the project or region does not exist. A list of
-// a project's servers can miss nothing else.
+// IsPlaceMissing reports whether the IaaS API answered that the project or region does not exist.
+// For a list of a project's servers every 404 means this.
 func IsPlaceMissing(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.isMissing() && api.isOfIaaS && (api.Call == callListServers || aboutPlace.MatchString(api.Message))
@@ -548,8 +548,8 @@ func isExhausted(err error) bool {
 	return code == codes.ResourceExhausted
 }
 
-// outcomeUnknown reports whether a failed POST may have made a server: unless the
-// API refused it, or it was never sent. 429 refuses in any form.
+// outcomeUnknown reports whether a failed POST may have created a server: unless the API refused
+// it, or it was never sent. 429 is a refusal in any form.
 func outcomeUnknown(err error) bool {
 	var api *APIError
 	if !errors.As(err, &api) {
@@ -566,11 +566,12 @@ func outcomeUnknown(err error) bool {
 	}
 }
 
-// maxText is the greatest length of an error's text in a Machine's status, in bytes.
+// maxText limits an error's text in a Machine's status, in bytes.
 const maxText = 512
 
-// plain replaces the words in what the API or a connection says that are sorted into another class than
-// the reason's. The driver's own texts have none, but names of Machines and labels, which must stay as they are.
+// plain replaces words of the API or a connection that others would sort into a class other than
+// the reason's. In the driver's own texts only names of Machines and labels have such words, and
+// stay as they are.
 func (r Reason) plain(text string) string {
 	text = oneLine(text)
 	for _, sorted := range sortedWords {
@@ -581,7 +582,8 @@ func (r Reason) plain(text string) string {
 	return text
 }
 
-// sanitize makes a text fit for a Machine's status and for logs: one line, not long.
+// sanitize returns a text that is safe for a Machine's status and for logs: one line of limited
+// length.
 func sanitize(text string) string {
 	text = oneLine(text)
 	if len(text) <= maxText {
@@ -591,7 +593,8 @@ func sanitize(text string) string {
 	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
 }
 
-// oneLine has no brackets either: the manager's parser reads the code between brackets.
+// oneLine joins the lines, and replaces brackets, because the manager's parser reads the code
+// between them.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	return strings.NewReplacer("[", "(", "]", ")").Replace(text)
@@ -599,11 +602,11 @@ func oneLine(text string) string {
 
 var invalidReasons = []Reason{ReasonInvalidInput, ReasonInvalidProviderID, ReasonRequestRefused, ReasonResourceMissing}
 
-// sortedWords are the words by which others sort the text of a Machine's status. Gardener's extension for
-// STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) finds classes of errors, for most of which
-// Gardener gives a Shoot's operation up; the manager looks for OutOfRange and NotFound
-// (machine_safety.go). The API's messages have such words for other things: they stay where the
-// reason means the same, else something else stands instead.
+// sortedWords are the words by which others classify the text of a Machine's status. Gardener's
+// extension for STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) finds classes of errors,
+// for most of which Gardener gives up a Shoot's operation; the manager looks for OutOfRange and
+// NotFound (machine_safety.go). The API uses such words for other things, too: they stay if the
+// reason means the same, otherwise they are replaced.
 var sortedWords = []struct {
 	pattern *regexp.Regexp
 	instead string

@@ -24,15 +24,14 @@ import (
 
 var _ driver.Driver = (*Provider)(nil)
 
-// Each exported method wraps the one of the same name in core.go with what every driver
-// call needs: a guard against panics (the manager's process would end),
-// errors in the manager's form, one log line, and the manager's metrics.
+// Each exported method wraps the method of the same name in core.go with the needs of every driver
+// call: a guard against panics (the manager's process would end), errors in the manager's form, one
+// log line, and the manager's metrics.
 
-// CreateMachine makes the Machine's server, or takes the one that is there, and waits
-// until it runs, its NICs have addresses and those of the spec carry the
-// allowedAddresses. Codes: InvalidArgument,
-// ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition,
-// Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
+// CreateMachine creates the Machine's server, or takes the existing one, and waits until it runs,
+// its NICs have addresses and the spec's NICs carry the allowedAddresses. Codes: InvalidArgument,
+// ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable, Aborted,
+// DeadlineExceeded (the next call goes on), Internal.
 func (p *Provider) CreateMachine(
 	ctx context.Context, request *driver.CreateMachineRequest,
 ) (*driver.CreateMachineResponse, error) {
@@ -41,11 +40,10 @@ func (p *Provider) CreateMachine(
 	return observed(ctx, p, op, request, p.createMachine)
 }
 
-// InitializeMachine lets the providerSpec's allowedAddresses pass the server's
-// NICs, and waits for their addresses. It makes no API call for a server that this process
-// has seen complete.
-// Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition,
-// Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
+// InitializeMachine adds the providerSpec's allowedAddresses to the server's NICs, and waits for
+// the NICs' addresses. It makes no API call for a server that this process has seen complete.
+// Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable,
+// Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(
 	ctx context.Context, request *driver.InitializeMachineRequest,
 ) (*driver.InitializeMachineResponse, error) {
@@ -54,11 +52,10 @@ func (p *Provider) InitializeMachine(
 	return observed(ctx, p, op, request, p.initializeMachine)
 }
 
-// GetMachineStatus reads the Machine's server. NotFound means that it is gone or going (without a
-// ProviderID: that this process knows of none that is ready), Uninitialized that
-// InitializeMachine has something to do; the response is complete then, too.
-// Other codes: InvalidArgument, Unauthenticated, PermissionDenied,
-// FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
+// GetMachineStatus reads the Machine's server. NotFound means that it is gone or being deleted
+// (without a ProviderID: that this process knows of no ready server), Uninitialized that
+// InitializeMachine must run; the response is complete then, too. Other codes: InvalidArgument,
+// Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
@@ -67,11 +64,10 @@ func (p *Provider) GetMachineStatus(
 	return observed(ctx, p, op, request, p.getMachineStatus)
 }
 
-// DeleteMachine deletes the Machine's server and waits until it is gone; a server
-// that is gone already is a success. A Machine that is being deleted takes every
-// server of its name and cluster along. Codes: InvalidArgument, Unauthenticated,
-// PermissionDenied, FailedPrecondition (the server is not the machine's),
-// Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal; never
+// DeleteMachine deletes the Machine's server and waits until it is gone; a missing server is a
+// success. For a Machine that is being deleted it deletes every server of its name and cluster.
+// Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition (the server is not
+// the machine's), Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal; never
 // NotFound.
 func (p *Provider) DeleteMachine(
 	ctx context.Context, request *driver.DeleteMachineRequest,
@@ -81,11 +77,11 @@ func (p *Provider) DeleteMachine(
 	return observed(ctx, p, op, request, p.deleteMachine)
 }
 
-// ListMachines returns the ProviderIDs and Machine names of the class's servers
-// within the cluster: those that carry both of the driver's labels. The manager
-// deletes what it does not know of them. It finds none where the cluster or the region cannot be
-// read, and none of another provider's class. Codes:
-// InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
+// ListMachines returns the ProviderIDs and Machine names of the class's servers within the cluster:
+// those with both of the driver's labels. The manager deletes listed servers without a Machine. The
+// list is empty if the cluster or the region cannot be read, and for another provider's class.
+// Codes: InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded,
+// Internal.
 func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
@@ -94,8 +90,8 @@ func (p *Provider) ListMachines(
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
-// GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes: those of STACKIT's
-// CSI driver, of Cinder's and of the in-tree Cinder plugin; all others are skipped.
+// GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes of STACKIT's CSI
+// driver, of Cinder's and of the in-tree Cinder plugin; all others are skipped.
 func (p *Provider) GetVolumeIDs(
 	ctx context.Context, request *driver.GetVolumeIDsRequest,
 ) (*driver.GetVolumeIDsResponse, error) {
@@ -104,18 +100,18 @@ func (p *Provider) GetVolumeIDs(
 	return observed(ctx, p, op, request, p.getVolumeIDs)
 }
 
-// GenerateMachineClassForMigration answers Unimplemented: there is no older
-// format of machine classes to migrate from.
+// GenerateMachineClassForMigration returns Unimplemented: there is no older format of machine
+// classes to migrate from.
 func (p *Provider) GenerateMachineClassForMigration(
 	context.Context, *driver.GenerateMachineClassForMigrationRequest,
 ) (*driver.GenerateMachineClassForMigrationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "there is no older format of machine classes to migrate from")
 }
 
-// WaitUntilServerRunning waits until the server is ACTIVE. It uses the newest
-// session that this process opened for the project. Codes: FailedPrecondition
-// without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
-// if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
+// WaitUntilServerRunning waits until the server is ACTIVE. It uses the newest session that this
+// process opened for the project. Codes: FailedPrecondition without a session, Internal or
+// ResourceExhausted if the server ends in ERROR, NotFound if it is gone, Unavailable if the
+// credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
 	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
@@ -124,9 +120,9 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 	return err
 }
 
-// WaitUntilServerDeleted waits until the server is gone. It uses the newest
-// session that this process opened for the project. Codes: FailedPrecondition
-// without one, Unavailable if the credentials are refused, DeadlineExceeded.
+// WaitUntilServerDeleted waits until the server is gone. It uses the newest session that this
+// process opened for the project. Codes: FailedPrecondition without a session, Unavailable if the
+// credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
 	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
@@ -135,7 +131,7 @@ func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region
 	return err
 }
 
-// operation is a driver call: its deadline, and what its log line says.
+// operation is a driver call, with its deadline and the subjects of its log line.
 type operation struct {
 	name    string
 	timeout time.Duration
@@ -181,7 +177,7 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	return response, err
 }
 
-// listMachines names the method by which the manager's orphan run names the classes.
+// listMachines is the method with which the manager's orphan run names the classes.
 const listMachines = "ListMachines"
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {
@@ -205,16 +201,16 @@ func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, att
 	klog.InfoS(o.name, append(fields, attributes...)...)
 }
 
-// maxLogged is how much of a ProviderID or a name is logged, in bytes: a ProviderID of ours has 84.
-// Whoever may write a Machine may give it one of a megabyte, and each call logs it.
+// maxLogged limits a logged ProviderID or name, in bytes: a ProviderID of ours has 84. Each call
+// logs them, and the author of a Machine may choose a megabyte.
 const maxLogged = 128
 
-// loggable cuts what comes from outside.
+// loggable truncates text from outside.
 func loggable(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxLogged)], "")
 }
 
-// recovered, deferred, replaces err by that of a panic, whose stack goes to the log.
+// recovered, when deferred, turns a panic into an error in err, and logs its stack.
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
 		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))

@@ -13,22 +13,23 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// classLifetime is how long the metrics of a class are kept that no driver call and no
-// list of servers names. Nobody tells the driver that a class was deleted; the manager
-// lists the servers of each class that exists twice an hour or more.
+// classLifetime is how long the metrics of a class are kept after the last driver call or list that
+// names it. The driver does not learn of deleted classes; the manager lists the servers of each
+// existing class at least twice an hour.
 const classLifetime = time.Hour
 
-// meters are the driver's own metrics, beside the manager's. kubernetes/monitoring/README.md
-// says what each means.
+// meters are the driver's own metrics, in addition to the manager's.
+// kubernetes/monitoring/README.md explains each.
 type meters struct {
 	clock clock.PassiveClock
-	// parts are the counters and histograms, gauges the metrics that Collect makes: newMeters adds to both.
+	// parts are the counters and histograms, gauges the metrics that Collect creates: newMeters adds
+	// to both.
 	parts  []prometheus.Collector
 	gauges []*prometheus.Desc
 
 	duplicates *prometheus.CounterVec
 	orphans    prometheus.Counter
-	// orphanRefusals would otherwise cost silently.
+	// orphanRefusals counts servers that otherwise would be billed unnoticed.
 	orphanRefusals prometheus.Counter
 	neverJoined    *prometheus.CounterVec
 	volumesLeft    prometheus.Counter
@@ -42,34 +43,35 @@ type meters struct {
 
 	mu      sync.Mutex
 	classes map[string]*classMeter
-	// runsSince is since when no orphan run has ended early: the first driver call, or the last ListMachines
-	// that failed; zero before the first call.
+	// runsSince is the time since which no orphan run has ended early: the first driver call, or the
+	// last failed ListMachines; zero before the first call.
 	runsSince time.Time
-	// unknowns are the servers of unknown classes that the last list of each cluster showed.
+	// unknowns are the servers of unknown classes in the last list of each cluster.
 	unknowns map[scopeKey]unknownServers
-	// posted and deleted are when a server's POST and first DELETE were accepted, until
-	// it is ready or gone.
+	// posted and deleted are when a server's POST and first DELETE were accepted, until it is ready or
+	// gone.
 	posted, deleted map[string]time.Time
 }
 
-// classMeter is what is known of a class.
+// classMeter has the metrics of a class.
 type classMeter struct {
-	// named is when a driver call or a list last named the class, called when a driver call did; zero if none has.
+	// named is when a driver call or a list last named the class, called when a driver call did; zero
+	// if none has.
 	named, called time.Time
-	// servers are those that the last list of each scope showed.
+	// servers are the counts of the last list of each scope.
 	servers map[scopeKey]*serverCounts
-	// keyExpiry is that of the key that the last driver call used.
+	// keyExpiry is the expiry of the key in the last driver call.
 	keyExpiry time.Time
 }
 
-// serverKind is what servers are counted by.
+// serverKind is the key by which servers are counted.
 type serverKind struct{ machineType, state string }
 
 // serverCounts are a class's servers in one list.
 type serverCounts struct {
 	kinds map[serverKind]int
-	// windows counts maintenance windows by status. next is when the first of those begins that have
-	// not begun; zero if none is planned.
+	// windows counts maintenance windows by status. next is the start of the first planned window;
+	// zero without one.
 	windows map[string]int
 	next    time.Time
 }
@@ -80,7 +82,7 @@ type unknownServers struct {
 	listed time.Time
 }
 
-// scopeKey names a set of servers that is listed as a whole.
+// scopeKey identifies a set of servers that is listed as a whole.
 type scopeKey struct{ projectID, region, cluster string }
 
 func newMeters(clock clock.PassiveClock) *meters {
@@ -151,8 +153,8 @@ func newMeters(clock clock.PassiveClock) *meters {
 	return m
 }
 
-// beginWithZero shows what exists from the start: Prometheus does not see the first event of a
-// counter that begins with 1.
+// beginWithZero creates the series that are known from the start: Prometheus does not see the first
+// event of a counter that starts at 1.
 func (m *meters) beginWithZero() {
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
@@ -200,7 +202,7 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// collectClass adds up the servers of all scopes.
+// collectClass collects a class's gauges, summed over all scopes.
 func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, meter *classMeter) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{class}, labels...)...)
@@ -237,7 +239,7 @@ func (s *serverCounts) add(other *serverCounts) {
 	s.noteStart(other.next)
 }
 
-// total returns how many servers were counted.
+// total returns the number of servers.
 func (s *serverCounts) total() int {
 	total := 0
 	for _, count := range s.kinds {
@@ -246,7 +248,7 @@ func (s *serverCounts) total() int {
 	return total
 }
 
-// count counts one server.
+// count adds one server.
 func (s *serverCounts) count(server *Server) {
 	kind := serverKind{server.MachineType, server.Status}
 	if _, counted := s.kinds[kind]; !counted && len(s.kinds) >= maxKinds {
@@ -267,15 +269,15 @@ func (s *serverCounts) count(server *Server) {
 	}
 }
 
-// noteStart notes the start of a window; the zero time is none.
+// noteStart notes the start of a window; the zero time means none.
 func (s *serverCounts) noteStart(start time.Time) {
 	if !start.IsZero() && (s.next.IsZero() || start.Before(s.next)) {
 		s.next = start
 	}
 }
 
-// sweep drops the series of classes that nobody named for classLifetime, older lists, and the
-// beginnings of what has not ended for a day; m.mu is held.
+// sweep drops the series of classes that were not named for classLifetime, older lists, and
+// requests without an end for a day; m.mu is held.
 func (m *meters) sweep() {
 	maps.DeleteFunc(m.classes, func(class string, meter *classMeter) bool {
 		old := m.clock.Since(meter.named) > classLifetime
@@ -293,7 +295,7 @@ func (m *meters) sweep() {
 	}
 }
 
-// called notes that a driver call is about the class, whatever becomes of it.
+// called notes a driver call about the class, whatever its outcome.
 func (m *meters) called(class string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -304,22 +306,22 @@ func (m *meters) called(class string) {
 	}
 }
 
-// orphanRunEnded notes a ListMachines that failed: the manager lists no later class in this orphan run
-// (v0.62.1 machine_safety.go:224), so that one may exist which no call names.
+// orphanRunEnded notes a failed ListMachines: the manager lists no later class in this orphan run
+// (v0.62.1 machine_safety.go:224), so a class may exist that no call names.
 func (m *meters) orphanRunEnded() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runsSince = m.clock.Now()
 }
 
-// nameClass notes the expiry of the key that a driver call about the class uses.
+// nameClass notes the expiry of the key in a driver call about the class.
 func (m *meters) nameClass(class string, keyExpiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.class(class).keyExpiry = keyExpiry
 }
 
-// class returns the class's meter, named now; m.mu is held.
+// class returns the class's meter, and marks it as named now; m.mu is held.
 func (m *meters) class(class string) *classMeter {
 	meter, known := m.classes[class]
 	if !known {
@@ -339,8 +341,8 @@ func (m *meters) begun(requests map[string]time.Time, serverID string) {
 	}
 }
 
-// ready notes that CreateMachine has ended well. The server's time counts once, and only if
-// this process made it.
+// ready notes a successful CreateMachine. The server's time counts once, and only if this process
+// created it.
 func (m *meters) ready(class, serverID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -358,7 +360,7 @@ func (m *meters) gone(class, serverID string) {
 	m.observe(m.deletion, class, m.deleted, serverID)
 }
 
-// observe ends what was begun for the server, if it was; m.mu is held.
+// observe records the duration since the server's request, if that is known; m.mu is held.
 func (m *meters) observe(
 	durations *prometheus.HistogramVec, class string, begun map[string]time.Time, serverID string,
 ) {
@@ -371,7 +373,7 @@ func (m *meters) observe(
 	durations.WithLabelValues(class).Observe(m.clock.Since(began).Seconds())
 }
 
-// duplicate counts a second server of a Machine; err is that of the request to delete it.
+// duplicate counts a second server of a Machine; err is the error of the request to delete it.
 func (m *meters) duplicate(err error) {
 	deletion := deletionAccepted
 	if err != nil {
@@ -380,17 +382,17 @@ func (m *meters) duplicate(err error) {
 	m.duplicates.WithLabelValues(deletion).Inc()
 }
 
-// maxKinds is how many machine types and states of a class's servers are told apart; the
-// rest are counted as otherKind. maxClasses is how many classes of a list are counted. No
-// cluster has so many: the API's answers must not choose how many series there are.
+// maxKinds limits the combinations of machine type and state per class; the rest are counted as
+// otherKind. maxClasses limits the counted classes of a list. No cluster has so many: the API's
+// answers must not determine the number of series.
 const (
 	maxKinds   = 32
 	maxClasses = 1000
 	otherKind  = "other"
 )
 
-// listed counts the servers of a list by their selector: all of a cluster's, or those of a
-// class. A list of anything else tells nothing.
+// listed counts the servers of a list by its selector: all of a cluster's, or those of a class.
+// Other lists are ignored.
 func (m *meters) listed(projectID, region string, selector map[string]string, servers []Server) {
 	if len(selector) == 0 || selector[StackitMachineLabel] != "" {
 		return
@@ -443,11 +445,11 @@ func countKinds(servers []Server, selector map[string]string) map[string]*server
 	return classes
 }
 
-// What feeds the meters from API calls is a decorator, so that what calls need not mention them.
-// What only a driver method knows (a creation that has ended, a server that is proved gone, a
-// duplicate, an orphan), the method tells the meters itself.
+// A decorator feeds the meters from API calls, so that the code of the calls need not mention them.
+// Events that only a driver method recognises (a finished creation, a server that is proved gone, a
+// duplicate, an orphan) are noted by the method itself.
 
-// meteredClient counts what a StackitClient is asked for.
+// meteredClient counts the calls of a StackitClient.
 type meteredClient struct {
 	StackitClient
 	meters            *meters

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// maxMessage is how much of a message of the API is shown, in bytes.
+	// maxMessage limits the shown part of a message of the API, in bytes.
 	maxMessage = 4 << 10
-	// minRepeated is how many bytes of userData a message must repeat to be withheld, minProse the same of letters and
-	// full stops alone: scripts and the API both write "could not be found".
+	// minRepeated is how many bytes of userData a message must repeat to be withheld, minProse the
+	// same for letters and full stops alone: scripts and the API both write "could not be found".
 	minRepeated = 16
 	minProse    = 32
-	// minKnown is the length of the shortest value that counts as known, in bytes: "a" stands in every text.
+	// minKnown is the length of the shortest value that counts as known, in bytes: "a" is in every
+	// text.
 	minKnown = 4
-	// withheld takes the place of a message that repeats userData: it may hold a password anywhere.
+	// withheld replaces a message that repeats userData: it may contain a password anywhere.
 	withheld = "(withheld: it repeats userData)"
 )
 
-// redacted makes a message of the API fit for logs and for a Machine's status, which many may read: it is cut, shows no
-// token, and is
-// withheld as a whole if it repeats userData of the spec that the server was made with. The Machine's name, UUIDs and
-// the spec's other values do not count: userData often names them, and so must a message about them. A nil spec has no
-// userData.
+// redacted returns a message of the API that is safe for logs and for a Machine's status, which
+// many can read: it is truncated, shows no token, and is withheld completely if it repeats userData
+// of the server's spec. The Machine's name, UUIDs and the spec's other values do not count, because
+// userData often contains them, and messages must name them. A nil spec has no userData.
 func redacted(message, name string, spec *apis.ProviderSpec) string {
 	message = message[:min(len(message), maxMessage)]
 	if spec != nil && repeatsUserData(message, spec.UserData, uuids, append(valuesOf(spec), name)) {
@@ -39,8 +39,8 @@ func redacted(message, name string, spec *apis.ProviderSpec) string {
 	return tokens.ReplaceAllString(strings.ToValidUTF8(message, "?"), "(token)")
 }
 
-// repeatsUserData reports whether the message repeats userData, as text in whatever quotes or as base64, beside what
-// matches names and the values.
+// repeatsUserData reports whether the message repeats userData, as text in any quotes or as base64,
+// apart from matches of names and from the values.
 func repeatsUserData(message, userData string, names *regexp.Regexp, values []string) bool {
 	if message == "" || strings.TrimSpace(userData) == "" {
 		return false
@@ -48,14 +48,14 @@ func repeatsUserData(message, userData string, names *regexp.Regexp, values []st
 	text, isKnown := plain(message, knownBytes(message, names, values))
 	form, _ := plain(userData, make([]bool, len(userData)))
 	forms := []string{form}
-	for i := range min(3, len(userData)) { // a part of it begins at any byte of three
+	for i := range min(3, len(userData)) { // base64 encodes three bytes at a time
 		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(userData[i:])))
 	}
 	return slices.ContainsFunc(forms, func(form string) bool { return repeats(text, form, isKnown) })
 }
 
-// plain leaves out blanks, line breaks, quotes and backslashes, and the letters of escaped line breaks, with the flags
-// of their bytes: Go, JSON and Python quote a text in ways of their own.
+// plain removes blanks, line breaks, quotes and backslashes, and the letters of escaped line
+// breaks, with their bytes' flags: Go, JSON and Python quote differently.
 func plain(text string, flags []bool) (string, []bool) {
 	var left strings.Builder
 	var ofLeft []bool
@@ -74,8 +74,8 @@ func plain(text string, flags []bool) (string, []bool) {
 	return left.String(), ofLeft
 }
 
-// repeats reports whether the message has minRepeated bytes in a row of the form of userData, or all of a shorter
-// one. Known bytes within them do not count.
+// repeats reports whether the message has minRepeated consecutive bytes of the form of userData, or
+// all of a shorter form. Known bytes within them do not count.
 func repeats(message, form string, isKnown []bool) bool {
 	size := min(len(form), minRepeated)
 	if size == 0 {
@@ -103,7 +103,8 @@ func repeats(message, form string, isKnown []bool) bool {
 
 func isOfProse(b byte) bool { return b == '.' || b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// shared returns the texts of a size that both the message and the form of userData have.
+// shared returns the texts of the given size that occur in both the message and the form of
+// userData.
 func shared(message, form string, size int) map[string]bool {
 	isShared := map[string]bool{}
 	for i := range len(message) - size + 1 {
@@ -119,7 +120,8 @@ func shared(message, form string, size int) map[string]bool {
 
 var uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 
-// knownBytes reports for each byte of a message whether it belongs to what matches names, or to one of the values.
+// knownBytes reports for each byte of a message whether it belongs to a match of names, or to one
+// of the values.
 func knownBytes(message string, names *regexp.Regexp, values []string) []bool {
 	isKnown := make([]bool, len(message))
 	mark := func(start, end int) {
@@ -143,7 +145,8 @@ func knownBytes(message string, names *regexp.Regexp, values []string) []bool {
 	return isKnown
 }
 
-// valuesOf returns the texts of a spec, keys of labels and metadata among them, but not its userData.
+// valuesOf returns the texts of a spec, including keys of labels and metadata, but not its
+// userData.
 func valuesOf(spec *apis.ProviderSpec) (values []string) {
 	others := *spec
 	others.UserData = ""

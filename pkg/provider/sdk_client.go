@@ -23,7 +23,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// sdkClient is the StackitClient over the STACKIT SDK.
+// sdkClient implements StackitClient with the STACKIT SDK.
 type sdkClient struct {
 	api       iaas.DefaultAPI
 	projectID string
@@ -32,8 +32,8 @@ type sdkClient struct {
 
 var _ StackitClient = (*sdkClient)(nil)
 
-// NewClient returns the calls of the driver's for the session's project. Reads are not
-// shared, and take no turn among the session's reads.
+// NewClient returns a client with the driver's calls for the session's project. Its reads are not
+// shared, and do not wait in Session.Reads.
 func NewClient(session *spi.Session, region string) StackitClient {
 	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
 }
@@ -52,7 +52,7 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	if err != nil {
 		return nil, asked.failure(err)
 	}
-	if !validation.IsUUID(server.GetId()) { // no ProviderID could name it, and no read
+	if !validation.IsUUID(server.GetId()) { // neither a ProviderID nor a read could use it
 		return nil, asked.unusable(errors.New("the answer has no server ID"))
 	}
 	return new(serverFromSDK(server)), nil
@@ -65,8 +65,8 @@ func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, er
 	return one(asked, err, serverFromSDK, server, server.GetId(), serverID)
 }
 
-// ListServers implements StackitClient. It asks without details: those would
-// carry every server's userData.
+// ListServers implements StackitClient. It requests no details: these include every server's
+// userData.
 func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	ctx, asked := c.ask(ctx, callListServers)
 	request := c.api.ListServers(ctx, c.projectID, c.region)
@@ -160,8 +160,7 @@ func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
 	return asked.done(err)
 }
 
-// one converts the answer to a call about one resource, which must be about the one that was
-// asked for.
+// one converts the answer to a call about one resource, whose ID must be the requested one.
 func one[SDK, T any](
 	asked *exchange, err error, convert func(*SDK) T, answer *SDK, id, askedID string,
 ) (*T, error) {
@@ -175,9 +174,9 @@ func one[SDK, T any](
 	}
 }
 
-// all converts a list. {"items":null} is an empty one, but an empty answer decodes without an
-// error, too, and must not pass for "no servers": the SDK's decoder sets the additional
-// properties only if it found "items".
+// all converts a list. {"items":null} is an empty list, but an empty answer decodes without an
+// error, too, and must not count as "no servers": the SDK's decoder sets the additional properties
+// only if it found "items".
 func all[SDK, T any](
 	asked *exchange, err error, convert func(*SDK) T, items []SDK, additional map[string]any,
 ) ([]T, error) {
@@ -194,28 +193,29 @@ func all[SDK, T any](
 	return converted, nil
 }
 
-// exchange is one call of the API and what came back. Every answer becomes an error here, and nowhere else.
+// exchange is one call of the API and its answer. Only here answers become errors.
 type exchange struct {
 	call      apiCall
 	projectID string
-	// request is the server that the call creates; nil for other calls. No error may repeat its userData.
+	// request is the server that the call creates; nil for other calls. No error may repeat its
+	// userData.
 	request  *ServerRequest
 	response *http.Response
 }
 
-// ask begins a call. Its answer is captured through the context.
+// ask starts a call. Its answer is captured through the context.
 func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *exchange) {
 	asked := &exchange{call: call, projectID: c.projectID}
 	return runtime.WithCaptureHTTPResponse(ctx, &asked.response), asked
 }
 
-// NewAPIError makes an *APIError of what the SDK answered a call with that the driver does
-// not make. what names the call, in the form "reading an image"; response may be nil.
+// NewAPIError returns the *APIError of a failed SDK call that the driver does not make. what names
+// the call, in the form "reading an image"; response may be nil.
 func NewAPIError(what string, response *http.Response, err error) error {
 	return (&exchange{call: apiCall(what), response: response}).failure(err)
 }
 
-// unusable is an answer in the API's form that does not say what was asked for.
+// unusable returns the error for an answer in the API's form without the requested content.
 func (e *exchange) unusable(err error) error {
 	translated := e.translated()
 	translated.Err = err
@@ -238,8 +238,9 @@ func (e *exchange) redacted(message string) string {
 	return redacted(message, e.request.Name, e.request.Spec)
 }
 
-// done is failure for a call whose answer has nothing to decode: 204 by the document. With a status of success
-// only no body, or an empty object, accepts the call. All else is a gateway's.
+// done is failure for a call without content in its answer: 204 by the document. Among other
+// statuses of success, only an answer with no body or an empty object counts; all others are a
+// gateway's.
 func (e *exchange) done(err error) error {
 	if err != nil || e.response == nil || e.response.StatusCode == http.StatusNoContent { // which has no body
 		return e.failure(err)
@@ -254,8 +255,8 @@ func (e *exchange) done(err error) error {
 	return page
 }
 
-// failure translates the SDK's error; nil if the call did not fail. It looks at the status code and body
-// only: the SDK's message and model depend on what the document lists.
+// failure translates the SDK's error; nil if the call succeeded. It uses only the status code and
+// body: the SDK's message and model depend on the statuses in the document.
 func (e *exchange) failure(err error) error {
 	if err == nil {
 		return nil

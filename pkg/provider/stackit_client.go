@@ -17,40 +17,38 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// StackitClient has the calls of the IaaS API that the driver makes, for one project and
-// region. Every error of it is an *APIError, or wraps one.
+// StackitClient has the calls of the IaaS API that the driver makes, for one project and region.
+// Every error is an *APIError, or wraps one.
 type StackitClient interface {
-	// CreateServer asks for a server. An error with an unknown outcome
-	// (outcomeUnknown in errors.go) may have made one.
+	// CreateServer requests a server. After an error with an unknown outcome (outcomeUnknown in
+	// errors.go) the server may exist.
 	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
 	// GetServer reads one server.
 	GetServer(ctx context.Context, serverID string) (*Server, error)
-	// ListServers reads the servers that carry all the labels. The list may lag
-	// behind what GetServer shows.
+	// ListServers reads the servers that carry all the labels. The list may lag behind GetServer.
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
-	// DeleteServer asks for a server's deletion, which then takes its time.
+	// DeleteServer requests a server's deletion, which is asynchronous.
 	DeleteServer(ctx context.Context, serverID string) error
-	// ConsoleLog reads the last lines that a server has written to its console.
+	// ConsoleLog reads the last lines of a server's console.
 	ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error)
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
-	// ListNetworkNICs reads all NICs of a network, also those of no server.
+	// ListNetworkNICs reads all NICs of a network, including those without a server.
 	ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error)
-	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns
-	// the NIC as it is then.
+	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns the updated NIC.
 	UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error)
 
-	// What follows is for Machines that came from OpenStack.
+	// The following calls are for Machines that came from OpenStack.
 
 	// GetNIC reads one NIC.
 	GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error)
-	// DeleteNIC deletes a NIC. The API document knows no refusal for one that is in use.
+	// DeleteNIC deletes a NIC. The API document has no refusal for a NIC in use.
 	DeleteNIC(ctx context.Context, networkID, nicID string) error
 	// ListVolumes reads all volumes of the project.
 	ListVolumes(ctx context.Context) ([]Volume, error)
 	// GetVolume reads one volume.
 	GetVolume(ctx context.Context, volumeID string) (*Volume, error)
-	// DeleteVolume asks for a volume's deletion; 409 for one that is in use.
+	// DeleteVolume requests a volume's deletion; 409 for a volume in use.
 	DeleteVolume(ctx context.Context, volumeID string) error
 }
 
@@ -59,29 +57,31 @@ type Server struct {
 	ID     string
 	Name   string
 	Status string
-	// ErrorMessage is the API's own. Codes are decided on it; the driver's texts show what reason makes of it.
+	// ErrorMessage is the API's own, from which codes are decided; the driver's texts show reason's
+	// version.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.
 	Zone   string
 	Labels map[string]string
-	// Metadata are texts that the server itself can read. A server from OpenStack may have
-	// its tags there.
+	// Metadata are texts that the server itself can read. A server from OpenStack may have its tags
+	// there.
 	Metadata  map[string]string
 	CreatedAt time.Time
-	// Maintenance is nil unless its host is to be worked on.
+	// Maintenance is nil unless maintenance of its host is announced.
 	Maintenance *Maintenance
 }
 
-// Maintenance is when a server's host is worked on. STACKIT announces it about a day before.
+// Maintenance is an announced maintenance of a server's host. STACKIT announces it about a day
+// before.
 type Maintenance struct {
 	// Status is PLANNED or ONGOING; the API document says that more may come.
 	Status   string
 	StartsAt time.Time
 }
 
-// Server states that the driver tells apart; all others are waited for. The API
-// document says that more may come.
+// Server states that the driver distinguishes; it waits in all others. The API document says that
+// more may come.
 const (
 	statusCreating = "CREATING"
 	statusActive   = "ACTIVE"
@@ -90,15 +90,15 @@ const (
 	statusDeleted  = "DELETED"
 )
 
-// IsActive says that the server runs.
+// IsActive reports whether the server runs.
 func (s *Server) IsActive() bool { return s.Status == statusActive }
 
-// IsDeleting says that the server does not exist any more but for a deletion.
+// IsDeleting reports whether the server is being deleted or already DELETED.
 func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 
-// reason is why the server failed, for texts; spec is the one that it was made with, or nil.
+// reason returns why the server failed, for texts; spec is the server's, or nil.
 func (s *Server) reason(spec *apis.ProviderSpec) error {
 	if s.ErrorMessage == "" {
 		return errors.New("no reason given")
@@ -118,20 +118,20 @@ type NIC struct {
 	ID        string
 	Name      string
 	NetworkID string
-	// ServerID is "" if the NIC belongs to nothing.
+	// ServerID is "" if the NIC is not attached.
 	ServerID string
-	// Type is the API document's: "server" or "none", or "metadata" and "gateway", which
-	// belong to the network.
+	// Type is the API document's: "server" or "none", or "metadata" and "gateway", which belong to the
+	// network.
 	Type             string
 	Labels           map[string]string
 	IPv4, IPv6       string
 	AllowedAddresses []string
 }
 
-// IsNetworks says that the NIC belongs to its network, and not to servers.
+// IsNetworks reports whether the NIC belongs to its network instead of servers.
 func (n *NIC) IsNetworks() bool { return n.Type != "" && n.Type != "server" && n.Type != "none" }
 
-// Addresses of the NIC, IPv4 first.
+// Addresses returns the NIC's addresses, IPv4 first.
 func (n *NIC) Addresses() []string {
 	var addresses []string
 	for _, text := range []string{n.IPv4, n.IPv6} {
@@ -148,20 +148,20 @@ type Volume struct {
 	Name string
 	// Status is CREATING, AVAILABLE, ATTACHED, DELETING, ERROR or one of many more.
 	Status string
-	// ServerID is "" if the volume is attached to nothing.
+	// ServerID is "" if the volume is not attached.
 	ServerID string
-	// Bootable says whether servers can boot from it; nil if the API does not say.
+	// Bootable reports whether servers can boot from it; nil if the API does not say.
 	Bootable *bool
 	Labels   map[string]string
 }
 
-// MayBoot says whether a server may have booted from the volume, or will: it is no volume of data.
-// While it is being made the API need not know yet.
+// MayBoot reports whether a server may have booted from the volume, or will: it is not a data
+// volume. While it is being created the API may not know yet.
 func (v *Volume) MayBoot() bool {
 	return v.Bootable == nil || *v.Bootable || v.Status == statusCreating
 }
 
-// apiCall names a call of the API, for errors.go and for texts.
+// apiCall is a call of the API, for errors.go and for texts.
 type apiCall string
 
 const (
@@ -179,11 +179,11 @@ const (
 	callGetVolume    apiCall = "reading a volume"
 	callDeleteVolume apiCall = "deleting a volume"
 
-	// callRunServer is no call: it is what the API does with a server that it has accepted.
+	// callRunServer is not a call: it stands for the API's work on an accepted server.
 	callRunServer apiCall = "running a server"
 )
 
-// isRead says that the call changes nothing.
+// isRead reports whether the call changes nothing.
 func (c apiCall) isRead() bool {
 	return strings.HasPrefix(string(c), "reading") || strings.HasPrefix(string(c), "listing")
 }
@@ -192,31 +192,31 @@ func (c apiCall) isRead() bool {
 type APIError struct {
 	// Call names the API call.
 	Call apiCall
-	// StatusCode of the answer, or of the one for which the call was not sent; 0 if there
-	// was none.
+	// StatusCode is the answer's, or that of the answer because of which the call was not sent; 0 if
+	// there was none.
 	StatusCode int
-	// Message is the API's own message; "" if the answer was not in the API's
-	// form (spi.Message), as those of gateways are: its status decides nothing then. Codes are decided
-	// on it; it may repeat userData, and is never shown as it is.
+	// Message is the API's own message; "" if the answer was not in the API's form (spi.Message), such
+	// as a gateway's, whose status decides nothing. Codes are decided from it; it may repeat userData,
+	// and is never shown unchanged.
 	Message string
-	// isOfIaaS is true if the answer was {code,msg}: only then 404 is about what the call names.
+	// isOfIaaS is true if the answer was {code,msg}: only then a 404 is about the call's resource.
 	isOfIaaS bool
-	// foreignCause is what an answer in another form says of quota and capacity.
+	// foreignCause is the quota or capacity problem in an answer of another form.
 	foreignCause string
-	// shown is what texts and log show of Message.
+	// shown is the version of Message for texts and logs.
 	shown string
-	// projectID is the call's; "" if the driver does not make it.
+	// projectID is the call's project; "" for calls that the driver does not make.
 	projectID string
-	// isExclusive is true if the call creates a server with NICs or volumes that exist.
+	// isExclusive is true if the call creates a server with existing NICs or volumes.
 	isExclusive bool
-	// RequestID is the answer's, if it had one. It goes to the log, not into texts:
-	// the manager writes a Machine's status whenever its text changes.
+	// RequestID is the answer's, if it had one. It is logged, but not part of texts: the manager
+	// writes a Machine's status whenever its text changes.
 	RequestID string
 	// Err is the cause if there was no answer, or the call was not sent.
 	Err error
 }
 
-// Error never repeats a body that is not in the API's form.
+// Error implements error. It never repeats a body that is not in the API's form.
 func (e *APIError) Error() string {
 	switch {
 	case e.Err != nil:
@@ -230,8 +230,7 @@ func (e *APIError) Error() string {
 	}
 }
 
-// causeText leaves out what changes with every attempt (ports) or helps nobody
-// (the URL).
+// causeText omits the parts that change with every attempt (ports) or are useless (the URL).
 func causeText(err error) string {
 	var request *url.Error
 	if !errors.As(err, &request) {
@@ -245,7 +244,7 @@ func causeText(err error) string {
 	return err.Error()
 }
 
-// Status returns the status of an answer that is the API's word; 0 if there was none, as after a
+// Status returns the status of an answer by the API itself; 0 if there was none, as after a
 // gateway's page.
 func (e *APIError) Status() int {
 	if e.Message == "" {

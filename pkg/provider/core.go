@@ -121,7 +121,8 @@ func (p *Provider) deleteMachine(
 	}
 	switch {
 	case p.hadNothing(machine, c, err):
-		klog.InfoS("Machine deleted without a look-up that worked: no server was ever asked for", "machine", machine.Name, "err", err)
+		klog.InfoS("Machine deleted without a successful look-up: no server was ever requested",
+			"machine", machine.Name, "err", err)
 	case err != nil:
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func (p *Provider) listMachines(
 // would end the manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
 func (p *Provider) listNone(class string, reason error) *driver.ListMachinesResponse {
 	if p.noteWarning("unlisted " + class) {
-		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
+		klog.InfoS("The servers of a MachineClass are not listed: the manager cannot find orphans among them",
 			"machineClass", loggable(class), "reason", reason.Error())
 	}
 	return &driver.ListMachinesResponse{MachineList: map[string]string{}}

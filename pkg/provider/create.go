@@ -245,7 +245,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Asked for the deletion of a server that the machine does not use", "machine", c.machine,
+			klog.InfoS("Requested the deletion of a server that the machine does not use", "machine", c.machine,
 				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}

@@ -228,7 +228,7 @@ func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server
 		if tooLarge, _ := project.isTooLarge(); !tooLarge {
 			return all, true
 		}
-		klog.V(2).InfoS("Lists of the whole project fail; servers without a machine label are not looked for",
+		klog.V(2).InfoS("Lists of the whole project fail; servers without a machine label are not found",
 			"machine", c.machine, "err", all.err)
 	}
 	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false

@@ -298,7 +298,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 		return false, nil // the next list shows it
 	default:
 		err = one.delete(ctx)
-		klog.V(2).InfoS("Deletion requested of what a server from OpenStack left",
+		klog.V(2).InfoS("Requested the deletion of a leftover resource of a Machine from OpenStack",
 			"machine", l.machine, "what", one.what, "err", err)
 	}
 	if err = ignoreNotFound(err); err == nil {
@@ -335,7 +335,7 @@ func (l *leftovers) isGone(serverID string) bool { return !l.memory.goneAt(&l.re
 // leave notes that something of the Machine's name stays, by this list or regardless of later ones.
 func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, err error) {
 	if _, isLogged := l.leftAlone[one.what]; !isLogged {
-		klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone",
+		klog.InfoS("Leaving a resource with the Machine's name in place",
 			"machine", l.machine, "what", one.what, "why", why)
 		if why == bootableUnknown {
 			l.meters.volumesLeft.Inc()

@@ -207,7 +207,7 @@ func (c *call) enter(server *Server, byID bool) error {
 	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
-		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
+		klog.InfoS("The answer to a create request named another machine's server; looking for the machine's own",
 			"machine", c.machine, "server", server.ID, "err", err)
 		c.memory.disown(&c.ref, server.ID)
 		return errUnusable

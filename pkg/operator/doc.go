@@ -1,27 +1,27 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator is what the command mcm-stackit does. Each of its packages imports only those
-// below it, as a rule of the linter says:
+// Package operator implements the command mcm-stackit. Each of its packages imports only those
+// below it; a linter rule enforces that:
 //
 //	validate, doctor, list, deleteserver        the tasks; none imports another
-//	account                                     what the user named, and reading it; what an orphan is
-//	report                                      what was found, how sure, where, the exit code
+//	account                                     access to clusters and projects, definition of an orphan
+//	report                                      findings, verdicts, positions, exit codes
 //
-// They decode, check and call the API as the driver does, with the driver's own packages:
-// where validate says that a class is wrong, the driver refuses it, and a server is deleted
-// by the driver's DeleteMachine. Nothing is written to disk, and no text has a secret in it.
+// They decode, check and call the API with the driver's own packages: the driver refuses a class
+// that validate reports as wrong, and the driver's DeleteMachine deletes servers. Nothing is
+// written to disk, and no output contains a secret.
 //
 // Where to change
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
-//     machines.go), called in check or checkClass; one that asks the API: called in
+//     machines.go), called in check or checkClass; a check that calls the API: called in
 //     catalogue.check (online.go), by named or ask, with a read that has its permission
-//   - a check of doctor: a method in cloud.go (it asks the API), cluster.go or target.go, and a row of
+//   - a check of doctor: a method in cloud.go (it calls the API), cluster.go or target.go, and a row of
 //     accountChecks or clusterChecks (doctor.go); a read that the driver makes: a row of driverReads
-//     (cloud.go). Rows of TestAccounts or TestCluster show what it says: red for a finding that none shows
+//     (cloud.go). Rows of TestAccounts or TestCluster cover its findings: a finding without a row fails
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
-//     a reason of the driver: a row in kubernetes/runbooks.md, of which list shows the text
+//     a reason of the driver: a row in kubernetes/runbooks.md, whose text list shows
 //   - a column: a field of list's Server or Machine, filled in result.go, and a cell in
 //     cmd/mcm-stackit/list.go
 package operator

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account has what the tasks of mcm-stackit share: which clusters, Secrets and
-// project the user named, how they are read, and which server is an orphan.
+// Package account provides what the mcm-stackit commands share: access to clusters, Secrets and projects, and the
+// definition of an orphan.
 package account
 
 import (
@@ -39,47 +39,44 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Access is what the commands share: where objects, credentials and servers are read.
+// Access holds the clusters, credentials and sessions that the commands share.
 type Access struct {
-	// Sessions makes the sessions with the IaaS API.
+	// Sessions opens sessions with the IaaS API.
 	Sessions *spi.PluginSPIImpl
-	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
-	// asked.
+	// Control is the cluster that holds the Machines, in Namespace; nil if it must not be read.
 	Control   client.Client
 	Namespace string
-	// Target is the cluster that the machines join; nil if none may be asked.
+	// Target is the cluster that the machines join; nil if it must not be read.
 	Target client.Client
-	// ControlError says why Control is nil; nil if nobody wants to ask it.
+	// ControlError is the reason why Control is nil; nil if no control cluster was requested.
 	ControlError error
-	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
-	// means those of the classes.
+	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; "" means the Secrets of the
+	// classes.
 	SecretName string
-	// Direct are credentials that are in no Secret; nil if none are given.
+	// Direct holds credentials given without a Secret; nil if there are none.
 	Direct *Direct
-	// Region overrides what Secrets, classes and Direct say; "" if it is not given.
+	// Region overrides the region of Secrets, classes and Direct; "" means unset.
 	Region string
-	// ReadTimeout is how long a read of the API or a URL may take, retries included; 0 means that
-	// it has no bound.
+	// ReadTimeout limits one read of the API or a URL, retries included; 0 means no limit.
 	ReadTimeout time.Duration
-	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
-	// with it.
+	// Program is the name the command was called by, such as "mcm-stackit". Printed commands start with it.
 	Program string
-	// KubectlFlags lead kubectl to Control, as a shell takes them: " --context seed"; "" if nothing names it.
+	// KubectlFlags point kubectl at Control, quoted for a shell: " --context seed"; "" if no flags are needed.
 	KubectlFlags string
-	// Clock is the real one, but in tests.
+	// Clock is the real clock, except in tests.
 	Clock clock.Clock
 }
 
-// Direct are a project, a region and a key that flags and variables name, without a Secret.
+// Direct is a project, a region and a key given by flags and variables, without a Secret.
 type Direct struct {
 	ProjectID, Region string
-	// KeyPath is the file with the service-account key; "" if none is needed.
+	// KeyPath is the file with the service-account key; "" if no key is needed.
 	KeyPath string
-	// Origin says which flags and variables they are.
+	// Origin names the flags and variables that the values come from.
 	Origin string
 }
 
-// Scheme has the types that Control and Target are asked for.
+// Scheme returns a scheme with the types read from Control and Target.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -87,35 +84,34 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// Account is a project and region, with a session to work there.
+// Account is a project and region with an open session.
 type Account struct {
 	Session *spi.Session
 	Region  string
-	// Secret has the credentials, as the driver is given them. It must never be shown.
+	// Secret has the credentials as the driver receives them. It must never be shown.
 	Secret *corev1.Secret
-	// Origin says where the credentials came from: "Secret default/stackit-credentials".
+	// Origin is where the credentials came from: "Secret default/stackit-credentials".
 	Origin string
-	// Classes are those of the cluster that name this account; none if it was named itself.
+	// Classes are the classes of the cluster that use this account; empty if the user named the account.
 	Classes []*Class
 
 	access *Access
 }
 
-// String says where the account works.
+// String returns the account's project and region.
 func (a *Account) String() string {
 	return fmt.Sprintf("project %s in %s", a.Session.ProjectID, a.Region)
 }
 
-// ErrNoCredentials says that nothing names a project, region and key.
+// ErrNoCredentials means that no project, region and key were given.
 var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 
 // AllThree are the flags that name an account without a Secret.
 const AllThree = "--project-id, --region and --service-account-key-path"
 
-// Accounts returns the accounts to work in: the one that SecretName or Direct name, else those of
-// all MachineClasses of the namespace that are STACKIT's; "" means all namespaces. Equal ones are
-// returned once. A class whose credentials cannot be used is among the problems: the other accounts
-// are returned beside it.
+// Accounts returns the accounts to work in: the account of SecretName or Direct, else the accounts of the namespace's
+// STACKIT MachineClasses ("" means all namespaces), each once. A class with unusable credentials is reported in
+// problems; the other accounts are still returned.
 func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Account, problems []error) {
 	if o.SecretName != "" || o.Direct != nil {
 		named, err := o.namedAccount(ctx)
@@ -157,7 +153,7 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 	return accounts, problems
 }
 
-// namedAccount returns the account that SecretName names, or else Direct.
+// namedAccount returns the account of SecretName, or else of Direct.
 func (o *Access) namedAccount(ctx context.Context) (*Account, error) {
 	if o.SecretName == "" {
 		return o.OpenDirect("")
@@ -170,7 +166,7 @@ func (o *Access) namedAccount(ctx context.Context) (*Account, error) {
 	return o.Open(secret, "", fmt.Sprintf("Secret %s (--secret)", key))
 }
 
-// ClassError says that a class's credentials cannot be used.
+// ClassError means that the credentials of a class cannot be used.
 type ClassError struct {
 	Class *Class
 	Err   error
@@ -195,7 +191,7 @@ func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) 
 	return account, nil
 }
 
-// OpenDirect opens the session of Direct. region is as Open has it.
+// OpenDirect opens the session of Direct. See Open for region.
 func (o *Access) OpenDirect(region string) (*Account, error) {
 	secret := &corev1.Secret{Data: map[string][]byte{
 		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
@@ -210,7 +206,7 @@ func (o *Access) OpenDirect(region string) (*Account, error) {
 	return o.Open(secret, region, o.Direct.Origin)
 }
 
-// Open opens the session. region is the class's, "" means the Secret's.
+// Open opens a session with the Secret's credentials. region is that of the class; "" means the Secret's.
 func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, error) {
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
@@ -229,7 +225,7 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
 }
 
-// ErrNoSecret says that a Secret is not in the control cluster, or that none was asked.
+// ErrNoSecret means that a Secret is not in the control cluster, or that there is no control cluster to read.
 var ErrNoSecret = errors.New("does not exist")
 
 // Secret reads a Secret of the control cluster.
@@ -248,10 +244,9 @@ func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secr
 	return secret, nil
 }
 
-// SecretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
-// names overrides what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
-// reference has an empty one. The manager leaves out a Secret that is missing; here it is an
-// error, since nobody knows what it should hold.
+// SecretOf merges the Secrets of a class as the manager does: credentialsSecretRef overrides secretRef (v0.62.1
+// machine_util.go:97, 225). A class without references gets an empty Secret. The manager skips a missing Secret; here
+// it is an error, because its content is unknown.
 func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
 	merged := &corev1.Secret{Data: map[string][]byte{}}
 	for _, ref := range SecretRefs(class) {
@@ -268,7 +263,7 @@ func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*c
 	return merged, nil
 }
 
-// NamedKey reads "name" or "namespace/name".
+// NamedKey parses "name" or "namespace/name".
 func (o *Access) NamedKey(name string) client.ObjectKey {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return client.ObjectKey{Namespace: namespace, Name: rest}
@@ -276,13 +271,13 @@ func (o *Access) NamedKey(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: name}
 }
 
-// SecretRefs are the references of a class to its Secrets; the last one's keys win.
+// SecretRefs returns a class's references to its Secrets; the keys of the last one win.
 func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
 		func(ref *corev1.SecretReference) bool { return ref == nil })
 }
 
-// SecretNames are the Secrets of a class, as texts name them.
+// SecretNames returns the Secrets of a class as "Secret namespace/name".
 func SecretNames(class *v1alpha1.MachineClass) []string {
 	var names []string
 	for _, ref := range SecretRefs(class) {
@@ -291,13 +286,13 @@ func SecretNames(class *v1alpha1.MachineClass) []string {
 	return names
 }
 
-// Class is a MachineClass with what it says without its Secrets.
+// Class is a MachineClass, decoded without its Secrets.
 type Class struct {
 	*v1alpha1.MachineClass
 	Inputs *provider.Inputs
 }
 
-// NewClass inspects a MachineClass without its Secrets.
+// NewClass decodes a MachineClass without its Secrets.
 func NewClass(class *v1alpha1.MachineClass) *Class {
 	return &Class{class, provider.Inspect(class, nil)}
 }
@@ -305,12 +300,12 @@ func NewClass(class *v1alpha1.MachineClass) *Class {
 // Subject names the class in findings.
 func (c *Class) Subject() string { return fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name) }
 
-// IsForeign says that the class is for another provider's sidecar.
+// IsForeign reports whether the class is for another provider.
 func (c *Class) IsForeign() bool {
 	return c.Provider != "" && c.Provider != provider.StackitProviderName
 }
 
-// Classes lists the MachineClasses of the namespace; "" means all. So does the list of Machines.
+// Classes lists the MachineClasses of the namespace; "" means all namespaces.
 func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error) {
 	var list v1alpha1.MachineClassList
 	err := o.list(ctx, "MachineClasses", namespace, &list)
@@ -321,7 +316,7 @@ func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error
 	return classes, err
 }
 
-// Machines lists those of the namespace.
+// Machines lists the Machines of the namespace; "" means all namespaces.
 func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Machine, error) {
 	var list v1alpha1.MachineList
 	err := o.list(ctx, "Machines", namespace, &list)
@@ -344,12 +339,11 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 	return fmt.Errorf("listing %s: %w", what, err)
 }
 
-// ErrNoMachines means that a cluster does not have the manager's kinds.
+// ErrNoMachines means that a cluster does not have the manager's CRDs.
 var ErrNoMachines = errors.New("this cluster knows no Machines: is it the one that the machines join? " +
 	"Log in to the cluster with the Machines, in Gardener the seed")
 
-// checkNamespace returns an error if a namespace in which nothing is does not exist. Who may not read namespaces is
-// not told.
+// checkNamespace returns an error if the namespace does not exist. Without the right to read namespaces it returns nil.
 func (o *Access) checkNamespace(ctx context.Context, name string) error {
 	if apierrors.IsNotFound(o.Control.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})) {
 		return fmt.Errorf("namespace %s does not exist: name that of the Machines with -n", name)
@@ -357,12 +351,12 @@ func (o *Access) checkNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// Kubectl begins a command about the namespace that can be pasted as it is.
+// Kubectl returns the start of a kubectl command for the namespace, ready to paste.
 func (o *Access) Kubectl(namespace string) string {
 	return "kubectl" + o.KubectlFlags + " -n " + namespace
 }
 
-// Bounded returns a context that ends after the ReadTimeout, if there is one.
+// Bounded returns a context that ends after ReadTimeout, if that is set.
 func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.ReadTimeout == 0 {
 		return context.WithCancel(ctx)
@@ -370,8 +364,8 @@ func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, o.ReadTimeout)
 }
 
-// Read makes one read of the API, when its turn comes among the session's reads. The request
-// timeout begins then.
+// Read makes one read of the API, under the session's rate limit for reads. ReadTimeout starts once the read may be
+// sent.
 func Read[T any](ctx context.Context, account *Account, call func(context.Context) (T, error)) (T, error) {
 	if err := account.Session.Reads.Wait(ctx); err != nil {
 		var none T
@@ -382,8 +376,8 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 	return call(ctx)
 }
 
-// Ask makes a read that the driver's client does not have, or whose Date is looked at; the zero time is
-// that of no answer. what names it in errors, which are as those of the driver's client.
+// Ask makes a read that the driver's client does not offer, and returns the Date of the answer; zero without an answer.
+// what names the read in errors, which have the same form as those of the driver's client.
 func Ask[T any](
 	ctx context.Context, account *Account, what string, call func(context.Context) (T, error),
 ) (value T, date time.Time, err error) {
@@ -398,7 +392,7 @@ func Ask[T any](
 	return value, date, err
 }
 
-// Status is that of the API's own answer to a call that failed; 0 without one.
+// Status returns the HTTP status of an API error; 0 if the API did not answer.
 func Status(err error) int {
 	var api *provider.APIError
 	if !errors.As(err, &api) {
@@ -407,19 +401,19 @@ func Status(err error) int {
 	return api.Status()
 }
 
-// Servers lists the account's servers that carry all the labels; nil means all servers.
+// Servers lists the account's servers that carry all labels; nil means all servers.
 func (a *Account) Servers(ctx context.Context, labels map[string]string) ([]provider.Server, error) {
 	client := provider.NewClient(a.Session, a.Region)
 	return Read(ctx, a, func(ctx context.Context) ([]provider.Server, error) { return client.ListServers(ctx, labels) })
 }
 
-// Server reads one of the account's servers.
+// Server reads one server of the account.
 func (a *Account) Server(ctx context.Context, id string) (*provider.Server, error) {
 	client := provider.NewClient(a.Session, a.Region)
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
 }
 
-// Addresses are those of a server's NICs. date is the API's clock; zero if the answer has none.
+// Addresses returns the addresses of a server's NICs. date is the API's clock; zero if the answer has no Date.
 func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []netip.Addr, date time.Time, err error) {
 	nics, date, err := Ask(ctx, a, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
 		return a.Session.API.ListServerNICs(ctx, a.Session.ProjectID, a.Region, serverID).Execute()
@@ -442,10 +436,11 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 	return addresses, date, nil
 }
 
-// consoleLines is how many lines of a console log are looked at, the last ones, as the driver does.
+// consoleLines is how many lines of a console log are read, from its end. The driver reads as many.
 const consoleLines = 500
 
-// Console returns what a server's console log explains, as provider.Explain does. userData is withheld from it.
+// Console returns the cause that provider.Explain finds in a server's console log. userData is removed from the
+// excerpts.
 func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
 	client := provider.NewClient(a.Session, a.Region)
 	log, err := Read(ctx, a, func(ctx context.Context) (string, error) { return client.ConsoleLog(ctx, serverID, consoleLines) })
@@ -456,17 +451,17 @@ func (a *Account) Console(ctx context.Context, serverID, userData string) (cause
 	return cause, excerpts, nil
 }
 
-// Failure is a failed call of the API as the manager would be told of it.
+// Failure returns an API error with the account's Origin and the text that the manager would get.
 func (a *Account) Failure(err error) error {
 	_, text := provider.Classify(err)
 	return fmt.Errorf("%s: %s", a.Origin, text)
 }
 
-// keyExpiresSoon is how long before its end a key is worth replacing.
+// keyExpiresSoon is how long before its expiry a key should be replaced.
 const keyExpiresSoon = 14 * 24 * time.Hour
 
-// CheckKey reports, in findings without a subject, that a service-account key is inactive, expires
-// or has expired at the time now, or belongs to another project than projectID, in which it is used.
+// CheckKey reports findings, without a subject, for a service-account key that is inactive, has expired or expires
+// soon, or belongs to a project other than projectID.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 	const renew = "make a new key of the service account, put its JSON into the Secret, and delete this one once nothing else uses it"
 	var found report.Findings

@@ -19,27 +19,26 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// Whose says whose a server is.
+// Whose classifies a server by what it belongs to.
 type Whose string
 
-// The answers of WhoseIs, in the order in which they are looked for.
+// The results of WhoseIs, in the order in which they are checked.
 const (
-	// OfMachine is a server that a Machine names.
+	// OfMachine means that a Machine names the server.
 	OfMachine Whose = "a Machine names it"
-	// Unmanaged is one that lacks a label of the manager's.
+	// Unmanaged means that the server lacks one of the driver's labels.
 	Unmanaged Whose = "it lacks a label of the manager's"
-	// OtherCluster is one that carries none of the clusters' labels, or a cluster label of
-	// another value, too: Gardener writes one value under two keys.
+	// OtherCluster means that the server carries none of the clusters' labels, or also a cluster label with another value:
+	// Gardener writes one value under two keys.
 	OtherCluster Whose = "it is of another cluster"
-	// Untold is one that may be an orphan, but not the Machines of all namespaces were read.
+	// Untold means that the server may be an orphan: the Machines of some namespaces were not read.
 	Untold Whose = "the Machines of all namespaces could not be read"
-	// Orphan is none of these. Whether it is being deleted, and how old it is, is not asked.
+	// Orphan means none of the above. Age and deletion state do not matter.
 	Orphan Whose = "it is an orphan"
 )
 
-// WhoseIs is the definition of an orphan: a server with both labels of the manager's and the
-// cluster labels of one of the clusters, without a cluster label of another value, that no
-// Machine of any namespace names.
+// WhoseIs defines an orphan: a server with both labels of the driver and the cluster labels of one of the clusters,
+// without a cluster label of another value, that no Machine of any namespace names.
 func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owners) Whose {
 	switch {
 	case len(owners.Of(server)) > 0:
@@ -55,8 +54,8 @@ func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owne
 	}
 }
 
-// Clusters are the cluster labels of the classes: servers of these clusters are checked. Classes
-// of another provider and those with labels that no server can carry name none.
+// Clusters returns the distinct cluster labels of the classes. Classes of other providers and classes with labels that
+// no server can carry are skipped.
 func Clusters(classes []*Class) []map[string]string {
 	var clusters []map[string]string
 	for _, class := range classes {
@@ -69,8 +68,8 @@ func Clusters(classes []*Class) []map[string]string {
 	return clusters
 }
 
-// ClusterOf returns the labels of the one of the clusters that a server is of: it carries all of
-// them, and no cluster label of another value. nil means that it is of none.
+// ClusterOf returns the labels of the cluster that a server belongs to: the server carries all of them, and no cluster
+// label with another value. nil means none of the clusters.
 func ClusterOf(server *provider.Server, clusters []map[string]string) map[string]string {
 	own := ClusterLabels(server.Labels)
 	for _, cluster := range clusters {
@@ -83,17 +82,17 @@ func ClusterOf(server *provider.Server, clusters []map[string]string) map[string
 	return nil
 }
 
-// Owners finds the Machines that name a server: by a ProviderID, of whatever form, by the
-// machine label on the server, or by the server's own name.
+// Owners finds the Machines that name a server: by a ProviderID in any form, by the server's machine label, or by the
+// server's own name.
 type Owners struct {
-	// Incomplete says that Machines of other namespaces may be missing: nobody is an orphan then.
+	// Incomplete means that Machines of other namespaces may be missing: then no server counts as an orphan.
 	Incomplete bool
 
 	byID, byName map[string][]*v1alpha1.Machine
 }
 
-// NewOwners indexes the Machines, which must not change. They are those of all namespaces, or the
-// result is to be marked as Incomplete.
+// NewOwners indexes the Machines, which must not change afterwards. Unless they are the Machines of all namespaces, the
+// caller sets Incomplete.
 func NewOwners(machines []v1alpha1.Machine) *Owners {
 	owners := &Owners{byID: map[string][]*v1alpha1.Machine{}, byName: map[string][]*v1alpha1.Machine{}}
 	for i := range machines {
@@ -106,7 +105,7 @@ func NewOwners(machines []v1alpha1.Machine) *Owners {
 	return owners
 }
 
-// Of returns the Machines that name the server, each once, those of ByID first.
+// Of returns the Machines that name the server, each once, matches by ID first.
 func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	var all []*v1alpha1.Machine
 	for _, some := range [][]*v1alpha1.Machine{o.byID[server.ID], o.byName[server.Labels[provider.StackitMachineLabel]], o.byName[server.Name]} {
@@ -119,26 +118,25 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	return all
 }
 
-// RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
+// RemedyOrphan is the remedy for an orphan and for a second server of a Machine.
 const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes " +
 	"(--machine-safety-orphan-vms-period); is the manager running?"
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// IDsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
-// refuse the form: who looks for servers that nobody needs must not overlook one.
+// IDsIn returns all UUIDs in a ProviderID, the server's among them, even in a form that the driver refuses: a search
+// for orphans must not miss a reference.
 func IDsIn(providerID string) []string {
 	return uuid.FindAllString(strings.ToLower(providerID), -1)
 }
 
-// NodeIDs returns the IDs of servers by which a Node names itself: those in its ProviderID, and what its machine
-// says of itself.
+// NodeIDs returns the server IDs by which a Node identifies itself: those in its ProviderID, and its system UUID.
 func NodeIDs(node *corev1.Node) []string {
 	return append(IDsIn(node.Spec.ProviderID), strings.ToLower(node.Status.NodeInfo.SystemUUID))
 }
 
-// IsNodeOf reports whether a Node is a server: by its ID, by one of the server's names, with or without a
-// domain, or by one of its addresses. A Node has the name of its server and its Machine.
+// IsNodeOf reports whether a Node runs on a server: the ID matches, or one of the server's names, with or without a
+// domain, or one of its addresses. A Node normally has the name of its server and its Machine.
 func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr) bool {
 	if slices.Contains(NodeIDs(node), server.ID) {
 		return true
@@ -158,7 +156,7 @@ func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr
 	})
 }
 
-// ParseClusterLabel reads one cluster label of the form key=value.
+// ParseClusterLabel parses one cluster label of the form key=value.
 func ParseClusterLabel(text string) (map[string]string, error) {
 	key, value, _ := strings.Cut(text, "=")
 	if value == "" || !provider.IsClusterLabel(key) {
@@ -172,14 +170,14 @@ func ParseClusterLabel(text string) (map[string]string, error) {
 	return labels, nil
 }
 
-// ClusterLabels are those of the labels that name a cluster.
+// ClusterLabels returns the labels that name a cluster.
 func ClusterLabels(labels map[string]string) map[string]string {
 	found := maps.Clone(labels)
 	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })
 	return found
 }
 
-// ClusterText shows cluster labels: key=value.
+// ClusterText formats cluster labels as key=value.
 func ClusterText(labels map[string]string) string {
 	var terms []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -188,7 +186,7 @@ func ClusterText(labels map[string]string) string {
 	return strings.Join(terms, ",")
 }
 
-// Carries says whether labels have all of wanted, of which there must be some.
+// Carries reports whether labels contain all of wanted; false if wanted is empty.
 func Carries(labels, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if actual, ok := labels[key]; !ok || actual != value {
@@ -198,7 +196,7 @@ func Carries(labels, wanted map[string]string) bool {
 	return len(wanted) > 0
 }
 
-// IsManaged says whether a server carries both labels of the driver.
+// IsManaged reports whether a server carries both labels of the driver.
 func IsManaged(server *provider.Server) bool {
 	return server.Labels[provider.StackitMachineLabel] != "" && server.Labels[provider.StackitMachineClassLabel] != ""
 }

@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// acceptTimeout is how long a server that is not DELETING may take until it is proved gone.
+	// acceptTimeout limits the wait for a server that is not DELETING.
 	acceptTimeout = time.Minute
-	// goneTimeout is how long a server that is DELETING may take; the driver's own is not longer.
+	// goneTimeout limits the wait for a server that is DELETING; the driver's own limit is not longer.
 	goneTimeout = 10 * time.Minute
-	// othersTimeout is how long a project may look empty, and othersInterval the time between two lists of it.
+	// othersTimeout limits the wait for a list that shows other servers of the project; othersInterval is its poll
+	// interval.
 	othersTimeout, othersInterval = time.Minute, 5 * time.Second
 )
 
-// Delete deletes the servers that are left (ToDelete), and reports each when its outcome is known;
-// report is called by one goroutine at a time.
+// Delete deletes the servers in ToDelete and reports each once its outcome is known. Calls of report do not overlap.
 func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	var reporting sync.Mutex
 	inParallel(p.ToDelete(), func(_ int, server *Server) {
@@ -49,8 +49,8 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	})
 }
 
-// delete checks once more, asks for the deletion, and waits until the server is proved gone. The HTTP layer repeats a
-// DELETE that failed for the 5 s that the driver gives an orphan.
+// delete checks the server again, sends the DELETE, and waits until the server is proved gone. The HTTP layer retries a
+// failed DELETE for the 5 s that the driver gives an orphan.
 func (p *Plan) delete(ctx context.Context, server *Server) {
 	now, err := read(ctx, server.At, server.ID)
 	switch {
@@ -65,10 +65,10 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 		server.end(Refused, "%s", reason)
 		return
 	}
-	// The driver of its own waits with the session that this deletion opens.
+	// A driver per deletion, so that its wait uses the session that this deletion opens.
 	driver := &provider.Provider{SPI: p.access.Sessions}
 	_, sent := driver.DeleteMachine(ctx, server.request())
-	if answer, ok := status.FromError(sent); ok && answer.Code() == codes.FailedPrecondition { // the driver's rule of whose it is
+	if answer, ok := status.FromError(sent); ok && answer.Code() == codes.FailedPrecondition { // the driver's ownership check
 		server.end(Refused, "%s", answer.Message())
 		return
 	}
@@ -83,7 +83,8 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 	server.endOf(ctx, waited)
 }
 
-// recheck says why a server must not be deleted that is shown as now, and before as it was.
+// recheck checks a server again before its deletion. It returns why it must not be deleted, or that it has changed
+// since before; "" if it may be deleted.
 func (p *Plan) recheck(ctx context.Context, before *provider.Server, now *observation) string {
 	if now.Name != before.Name || !now.CreatedAt.Equal(before.CreatedAt) ||
 		!maps.Equal(now.Labels, before.Labels) || !maps.Equal(now.Metadata, before.Metadata) {
@@ -102,8 +103,8 @@ func (s *Server) waitGone(ctx context.Context, driver *provider.Provider, timeou
 	return driver.WaitUntilServerDeleted(ctx, s.At.Session.ProjectID, s.At.Region, s.ID)
 }
 
-// endOf says what became of the server. err is nil if the driver holds that it is gone: that counts only if a
-// list shows other servers of the project, since an API may show an empty one for longer than proofs take.
+// endOf sets the outcome of a deletion. A nil err means that the driver's wait found the server gone. That counts only
+// once a list shows other servers of the project: the API may show an empty list for longer than the wait takes.
 func (s *Server) endOf(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		s.end(Unknown, "interrupted, a DELETE may have been accepted")
@@ -130,8 +131,8 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	}
 }
 
-// awaitOthers waits until a list shows other servers of the project, and returns an error if none does within
-// othersTimeout, or if it shows this one.
+// awaitOthers waits until a list shows other servers of the project. It returns an error if none appears within
+// othersTimeout, or if the list shows this server.
 func (s *Server) awaitOthers(ctx context.Context) error {
 	failure := fmt.Errorf("the API shows no server at all in %s: look again later", s.At)
 	isThis := func(server provider.Server) bool { return server.ID == s.ID }
@@ -151,12 +152,12 @@ func (s *Server) awaitOthers(ctx context.Context) error {
 	return err
 }
 
-// request is that of the orphan collector, for which the driver looks at this one server, sends one DELETE and waits
-// for seconds. The class may be gone, so one is made of what the server's labels say: the driver compares
-// them once more.
+// request builds the request of the manager's orphan collector, for which the driver reads this one server, sends one
+// DELETE and waits for seconds. The class may be gone, so it is built from the server's labels; the driver compares
+// them again.
 func (s *Server) request() *driver.DeleteMachineRequest {
 	cluster := account.ClusterLabels(s.Shown.Labels)
-	spec, _ := json.Marshal(apis.ProviderSpec{Region: s.At.Region, Labels: cluster}) // never fails: texts alone
+	spec, _ := json.Marshal(apis.ProviderSpec{Region: s.At.Region, Labels: cluster}) // cannot fail: strings only
 	return &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: s.Shown.Labels[provider.StackitMachineLabel]},

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleteserver deletes the servers whose IDs the user names, if nobody needs them. It never
-// chooses: it is used when the manager does not run, as in migrations and restores, when nothing
-// proves anything about a whole cluster. The method refusal holds the rules.
+// Package deleteserver deletes unused servers whose IDs the user gives. It never selects servers itself: it is used
+// while the manager does not run, as in migrations and restores, when nothing can be proved about a whole cluster. The
+// method refusal holds the rules.
 package deleteserver
 
 import (
@@ -27,77 +27,77 @@ import (
 )
 
 const (
-	// MaxServers is how many servers may be named at a time.
+	// MaxServers is the maximum number of servers per call.
 	MaxServers = 100
-	// minAge is the minimum age of a server that is deleted: somebody may still be making a younger one.
+	// minAge is the minimum age of a server to delete: a younger one may still be in creation.
 	minAge = time.Hour
-	// atOnce is how many servers are read, and deleted, side by side: a deletion mostly waits.
+	// atOnce is how many servers are read or deleted in parallel: a deletion mostly waits.
 	atOnce = 10
-	// factsTTL is how old Machines and Nodes may be when a server is checked: in a large cluster
-	// their lists take their time, and one serves all deletions.
+	// factsTTL is the maximum age of the Machines and Nodes that a server is checked against. Listing them takes time in a
+	// large cluster, so deletions share the lists.
 	factsTTL = 5 * time.Second
 )
 
-// Outcome is what became of a server; "" as long as it is to be deleted.
+// Outcome is the result for a server; "" while it is still to be deleted.
 type Outcome string
 
 // The outcomes.
 const (
 	// Gone means that the server is proved gone.
 	Gone Outcome = "gone"
-	// StillThere means that a read showed it after all.
+	// StillThere means that a read still shows the server.
 	StillThere Outcome = "still there"
-	// Refused means that nothing was sent, for the Reason.
+	// Refused means that no DELETE was sent, for the Reason given.
 	Refused Outcome = "refused"
-	// NotFound means that the first read did not show it.
+	// NotFound means that the first read did not find the server.
 	NotFound Outcome = "not found"
-	// Unknown means that what became of it was not seen.
+	// Unknown means that the result could not be observed.
 	Unknown Outcome = "unknown"
 )
 
-// Server is one that the user names, and what became of it.
+// Server is a server that the user named, and its outcome.
 type Server struct {
 	ID string
-	// At is where the first read showed it, as Shown, by the API's clock at Date.
+	// At is the account in which the first read found the server. Shown is what it returned, Date the API's clock then.
 	At    *account.Account
 	Shown *provider.Server
 	Date  time.Time
 
 	Outcome Outcome
-	// Reason says why it is not Gone, and what to do, in one line.
+	// Reason is why the server is not Gone, and what to do, in one line.
 	Reason string
 }
 
-// Cluster is what its labels say of its cluster.
+// Cluster returns the server's cluster labels as text.
 func (s *Server) Cluster() string { return account.ClusterText(account.ClusterLabels(s.Shown.Labels)) }
 
 func (s *Server) end(outcome Outcome, format string, args ...any) {
 	s.Outcome, s.Reason = outcome, fmt.Sprintf(format, args...)
 }
 
-// Plan is what the first look showed.
+// Plan is the result of Look.
 type Plan struct {
-	// Servers has one for each ID, in their order.
+	// Servers has one entry per ID, in the order of the IDs.
 	Servers []*Server
-	// Machines counts those that name a server of one of the clusters, which are in Namespaces; Nodes counts all.
+	// Machines counts the Machines that name a server of one of the clusters, Namespaces are theirs. Nodes counts all Nodes.
 	Machines, Nodes int
 	Namespaces      []string
-	// Places are where was looked.
+	// Places are the projects and regions that were searched.
 	Places []string
-	// Problems are why other places could not be looked at.
+	// Problems are the reasons why others could not be searched.
 	Problems []error
 
 	access   *account.Access
 	accounts []*account.Account
-	// ofCluster are the IDs of the servers of each cluster, by its labels.
+	// ofCluster maps a cluster's labels to the IDs of its servers.
 	ofCluster map[string][]string
 
-	// reading has room for who reads last.
+	// reading is a semaphore for reading and replacing last.
 	reading chan struct{}
 	last    *facts
 }
 
-// facts are the MachineClasses and Machines, and the Nodes of the target cluster, of a moment.
+// facts are the MachineClasses and Machines, and the Nodes of the target cluster, at one moment.
 type facts struct {
 	began    time.Time
 	classes  []*account.Class
@@ -115,10 +115,10 @@ func (f *facts) isOfCluster(machine *v1alpha1.Machine, cluster map[string]string
 	})
 }
 
-// Look reads the servers, and then who needs them: a Machine is there before its server. It changes
-// nothing. The Access must have Control and Target. progress is called after each server that was read,
-// by one goroutine at a time. Look fails if the Machines or MachineClasses of all namespaces, the Nodes of
-// the target cluster, or a list of a cluster's servers cannot be read.
+// Look reads the servers and then what uses them: a Machine exists before its server. It changes nothing. Access must
+// have Control and Target. progress is called after each server read; its calls do not overlap. Look fails if the
+// Machines or MachineClasses of all namespaces, the Nodes of the target cluster, or the list of a cluster's servers
+// cannot be read.
 func Look(ctx context.Context, access *account.Access, ids []string, progress func(read int)) (*Plan, error) {
 	p := &Plan{access: access, ofCluster: map[string][]string{}, reading: make(chan struct{}, 1)}
 	if err := p.readPlaces(ctx); err != nil {
@@ -154,7 +154,7 @@ func Look(ctx context.Context, access *account.Access, ids []string, progress fu
 	return p, nil
 }
 
-// inParallel calls do for each of the servers, for atOnce at a time.
+// inParallel calls do for each server, at most atOnce at a time.
 func inParallel(servers []*Server, do func(i int, server *Server)) {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -167,14 +167,14 @@ func inParallel(servers []*Server, do func(i int, server *Server)) {
 	_ = group.Wait()
 }
 
-// readPlaces reads which accounts are looked at.
+// readPlaces sets the accounts to search.
 func (p *Plan) readPlaces(ctx context.Context) error {
 	accounts, problems := p.access.Accounts(ctx, p.access.Namespace)
 	if len(accounts) == 0 {
 		return errors.Join(problems...)
 	}
 	p.Problems = problems
-	p.accounts = accounts // of one place there may be several, with different keys
+	p.accounts = accounts // several may share a place, with different keys
 	for _, at := range accounts {
 		if place := at.String(); !slices.Contains(p.Places, place) {
 			p.Places = append(p.Places, place)
@@ -183,15 +183,15 @@ func (p *Plan) readPlaces(ctx context.Context) error {
 	return nil
 }
 
-// observation is what the API shows of a server.
+// observation is what the API returned for a server.
 type observation struct {
 	*provider.Server
 	addresses []netip.Addr
-	// date is the API's clock; zero if the answer has none.
+	// date is the API's clock; zero if the answer has no Date.
 	date time.Time
 }
 
-// errAddresses: without them, no Node can be ruled out.
+// errAddresses means that a server's addresses are unknown: without them, no Node can be ruled out.
 var errAddresses = errors.New("its addresses cannot be read")
 
 // read reads a server and its addresses.
@@ -210,7 +210,7 @@ func read(ctx context.Context, at *account.Account, id string) (*observation, er
 	return &observation{server, addresses, date}, nil
 }
 
-// find reads a server where it is.
+// find searches the accounts for a server and reads it.
 func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	var failures []error
 	for _, at := range p.accounts {
@@ -234,7 +234,7 @@ func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	return nil
 }
 
-// facts returns MachineClasses, Machines and Nodes that are at most factsTTL older than the call.
+// facts returns MachineClasses, Machines and Nodes read at most factsTTL before the call.
 func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	asked := p.access.Clock.Now()
 	select {
@@ -278,15 +278,15 @@ func (p *Plan) count(known *facts) {
 	p.Namespaces = slices.Compact(p.Namespaces)
 }
 
-// readCluster reads which servers are of the server's cluster, once a cluster, in all places: its Nodes may be
-// servers of another region.
+// readCluster lists the servers of the server's cluster in all places, once per cluster: its Nodes may be servers of
+// another region.
 func (p *Plan) readCluster(ctx context.Context, server *Server, known *facts) error {
 	labels := account.ClusterOf(server.Shown, known.clusters)
 	cluster := account.ClusterText(labels)
 	if _, isRead := p.ofCluster[cluster]; isRead || labels == nil {
 		return nil
 	}
-	failures, ids := map[string]error{}, []string{} // failures are of places that no account could read
+	failures, ids := map[string]error{}, []string{} // failures by place, for places that no account could read
 	for _, at := range p.accounts {
 		place := at.String()
 		if failed, isKnown := failures[place]; isKnown && failed == nil {
@@ -306,7 +306,7 @@ func (p *Plan) readCluster(ctx context.Context, server *Server, known *facts) er
 	return errors.Join(slices.Collect(maps.Values(failures))...)
 }
 
-// ToDelete are the servers without an outcome.
+// ToDelete returns the servers without an outcome.
 func (p *Plan) ToDelete() (all []*Server) {
 	for _, server := range p.Servers {
 		if server.Outcome == "" {

@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// Access tokens are asked for with the local time, and the driver allows the API
-	// server's clock and its own to differ by 10 s.
+	// Token requests carry the local time, and the driver allows 10 s between the API server's clock and its own.
 	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
 )
 
@@ -34,22 +33,21 @@ const (
 	subjectReads       = "reads"
 )
 
-// accountCheck is one account that the Doctor looks at.
+// accountCheck checks one account for the Doctor.
 type accountCheck struct {
 	*Doctor
 	*account.Account
 	secret *apis.Secret
-	// first is the first read, which shows the clock and the token.
+	// first is the first read, used to check the clock and the token.
 	first *answer
-	// server and network are examples for the next reads; "" without any.
+	// server, network, nic and volume are examples for later reads; "" if there is none.
 	server, network, nic, volume string
 }
 
-// answer is what became of a read of the API.
+// answer is the result of a read of the API.
 type answer struct {
 	err error
-	// date is the clock of who answered, the zero time without an answer; the read lasted
-	// from start to end.
+	// date is the clock of the server that answered, zero without an answer. The read lasted from start to end.
 	date, start, end time.Time
 }
 
@@ -68,7 +66,7 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 	return got
 }
 
-// reportCredentials says why there is no account.
+// reportCredentials reports why there is no account.
 func (d *Doctor) reportCredentials(subject string, problem error) {
 	remedy := "correct the Secret or the flag"
 	var unusable *spi.CredentialsError
@@ -93,8 +91,8 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 }
 
-// credentialsRemedy is what to do about credentials that no session can be made with; "" for a key,
-// of which the error says it.
+// credentialsRemedy returns what to do about credentials that give no session; "" for a key, where the error says what
+// to do.
 func credentialsRemedy(err *spi.CredentialsError) string {
 	if err.Identity {
 		return "renew the token, or correct what the Secret names"
@@ -102,8 +100,8 @@ func credentialsRemedy(err *spi.CredentialsError) string {
 	return ""
 }
 
-// checkCredentials says what the service-account key, or the workload identity, tells of
-// itself: before the API is asked, which may take long.
+// checkCredentials checks the service-account key or the workload identity locally. It runs before the API is called,
+// which may take long.
 func (p *accountCheck) checkCredentials(context.Context) {
 	p.fine(subjectCredentials, fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
 	switch {
@@ -116,7 +114,7 @@ func (p *accountCheck) checkCredentials(context.Context) {
 	}
 }
 
-// checkIdentity: STACKIT alone knows whether the service account trusts the workload.
+// checkIdentity checks the workload identity's token. Only STACKIT knows whether the service account trusts it.
 func (p *accountCheck) checkIdentity() {
 	of := "for service account " + p.secret.ServiceAccountEmail
 	if p.secret.Token == "" {
@@ -152,8 +150,8 @@ func (p *accountCheck) checkKey() {
 	}
 }
 
-// checkClock compares this computer's clock with that of who answered. An answer's date
-// has no fractions of a second, and was written between start and end.
+// checkClock compares the local clock with that of the server that answered. The Date header has whole seconds, and was
+// written between start and end.
 func (p *accountCheck) checkClock(ctx context.Context) {
 	const subject = "clock"
 	p.first = p.ask(ctx, &driverReads[0])
@@ -178,7 +176,7 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 	}
 }
 
-// checkToken says whether the token endpoint granted an access token that the API takes.
+// checkToken reports whether the token endpoint granted a token that the API accepts.
 func (p *accountCheck) checkToken(context.Context) {
 	if p.Sessions.Config.NoAuth {
 		return
@@ -209,7 +207,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	}
 }
 
-// tokenEndpoint is where access tokens are asked for, and what to do where it refuses.
+// tokenEndpoint returns the URL of the token endpoint, and what to do if it refuses.
 func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	if p.secret.HasIdentity() {
 		return p.Sessions.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
@@ -221,18 +219,18 @@ func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	return url, "make a new key: this one was deleted or switched off, has expired, or belongs to another environment of STACKIT; or correct the clock"
 }
 
-// driverRead is one that the driver makes.
+// driverRead is a read that the driver makes.
 type driverRead struct {
-	// what is read, and the permission that the API document names for it.
+	// what is read, and its permission in the API document.
 	what, permission string
-	// openStack says that only Machines from OpenStack need it.
+	// openStack means that only Machines from OpenStack need the read.
 	openStack bool
-	// of is an example that the read needs; nil if it needs none.
+	// of returns an example ID that the read needs; nil if it needs none.
 	of   func(*accountCheck) string
 	call func(*accountCheck, context.Context) error
 }
 
-// driverReads are all of the driver's; each may find examples for those behind it.
+// driverReads are all reads that the driver makes; each may provide examples for later ones.
 var driverReads = []driverRead{
 	{"servers", "iaas.server.list", false, nil, func(p *accountCheck, ctx context.Context) error {
 		list, err := p.Session.API.ListServers(ctx, p.Session.ProjectID, p.Region).Execute()
@@ -273,10 +271,10 @@ var driverReads = []driverRead{
 	}},
 }
 
-// aServer is one that the list of servers names.
+// aServer returns the ID of a listed server; "" if there is none.
 func aServer(p *accountCheck) string { return p.server }
 
-// anyNetwork is that of a server, or the one that the Secret or a class names.
+// anyNetwork returns the ID of a server's network, or else of the network in a class or the Secret.
 func (p *accountCheck) anyNetwork() string {
 	if p.network != "" {
 		return p.network
@@ -289,7 +287,7 @@ func (p *accountCheck) anyNetwork() string {
 	return p.secret.NetworkID
 }
 
-// checkReads makes each read that the driver makes, until the API does not answer.
+// checkReads makes each of the driver's reads, until the API does not answer.
 func (p *accountCheck) checkReads(ctx context.Context) {
 	var token *spi.TokenError
 	var unusable *spi.CredentialsError
@@ -317,7 +315,7 @@ func (p *accountCheck) checkReads(ctx context.Context) {
 	}
 }
 
-// reportRead says whether the read is allowed, and whether it is worth asking on.
+// reportRead reports whether the read is allowed. goesOn reports whether further reads make sense.
 func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 	switch {
 	case got.err == nil, read.of != nil && provider.IsNotFound(got.err):

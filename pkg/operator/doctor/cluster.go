@@ -28,8 +28,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// managerVersion is the version of machine-controller-manager that the sidecar is built with.
-// kubernetes/upgrade.md says which go together.
+// managerVersion is the version of machine-controller-manager that the sidecar is built with. kubernetes/upgrade.md
+// lists which versions go together.
 const managerVersion = "v0.62.1"
 
 // Names of the two controllers: of their containers under kubernetes/, their images and
@@ -44,7 +44,7 @@ const (
 	lookAtPods     = "look at the Pods: kubectl describe deployment, kubectl logs"
 )
 
-// checkClasses looks at the MachineClasses and their Secrets as the manager and the driver do.
+// checkClasses checks the MachineClasses and their Secrets as the manager and the driver do.
 func (d *Doctor) checkClasses(ctx context.Context) {
 	subject := "MachineClasses of namespace " + d.Namespace
 	classes, err := d.Classes(ctx, d.Namespace)
@@ -67,7 +67,7 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 	d.checkClusterLabels(ctx, clusters)
 }
 
-// checkClass reports one fine Finding, or all that is wrong, and returns the cluster labels.
+// checkClass reports one fine Finding, or everything that is wrong, and returns the cluster labels.
 func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[string]string {
 	subject, names := class.Subject(), account.SecretNames(class.MachineClass)
 	if len(names) == 0 {
@@ -84,7 +84,7 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 		return nil
 	}
 	before := len(d.result.Findings)
-	// Without it the manager never calls the driver for a creation (v0.62.1 userdata.go:42).
+	// Without userData the manager never calls the driver for a creation (v0.62.1 userdata.go:42).
 	if _, ok := secret.Data[apis.SecretUserData]; !ok {
 		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, "+
 			"and new Machines stay without a status", apis.SecretUserData, strings.Join(names, " and ")),
@@ -108,8 +108,8 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	return inputs.ClusterLabels
 }
 
-// checkClusterLabels looks for other namespaces with one of the cluster labels: in one project
-// the two would adopt and delete each other's servers.
+// checkClusterLabels looks for other namespaces that use one of the cluster labels: in one project, the two would adopt
+// and delete each other's servers.
 func (d *Doctor) checkClusterLabels(ctx context.Context, clusters map[string]string) {
 	if len(clusters) == 0 {
 		return
@@ -138,7 +138,7 @@ type workload struct {
 	container  *corev1.Container
 }
 
-// flag is the value of a flag that is no boolean, as --name=value or in an argument of its own; "" if it is not set.
+// flag returns the value of a non-boolean flag, given as --name=value or in two arguments; "" if it is not set.
 func (w *workload) flag(name string) string {
 	value, arguments := "", slices.Concat(w.container.Command, w.container.Args)
 	for i, argument := range arguments {
@@ -151,8 +151,8 @@ func (w *workload) flag(name string) string {
 	return value
 }
 
-// elects says whether its Pods elect a leader, which is the default (v0.62.1 leaderelectionconfig/config.go:45).
-// A boolean's value is in no argument of its own.
+// elects reports whether its Pods elect a leader, which is the default (v0.62.1 leaderelectionconfig/config.go:45). A
+// boolean flag never takes its value from the next argument.
 func (w *workload) elects() bool {
 	elects := true
 	for _, argument := range slices.Concat(w.container.Command, w.container.Args) {
@@ -166,7 +166,7 @@ func (w *workload) elects() bool {
 	return elects
 }
 
-// checkDeployments looks at the manager and the sidecar, their versions and their flags.
+// checkDeployments checks the manager and the sidecar, their versions and their flags.
 func (d *Doctor) checkDeployments(ctx context.Context) {
 	var list appsv1.DeploymentList
 	if err := d.Control.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {
@@ -191,7 +191,7 @@ func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) b
 	return nil
 }
 
-// imageName is the last part of an image's name, and its tag; "" without one.
+// imageName returns the last part of an image's name, and its tag; "" if it has no tag.
 func imageName(image string) (name, tag string) {
 	name, tag, _ = strings.Cut(path.Base(strings.SplitN(image, "@", 2)[0]), ":")
 	return name, tag
@@ -202,8 +202,8 @@ func isManager(container *corev1.Container) bool {
 	return container.Name == managerName || name == managerName
 }
 
-// isSidecar knows the image by the name that the Dockerfile's page and Gardener give it, and
-// one of another name by the container's name or command.
+// isSidecar reports whether a container is the sidecar: by the image name that the Dockerfile's page and Gardener use,
+// or else by the container's name or command.
 func isSidecar(container *corev1.Container) bool {
 	name, _ := imageName(container.Image)
 	if name == sidecarImage || container.Name == sidecarImage {
@@ -221,8 +221,8 @@ func isOtherSidecar(container *corev1.Container) bool {
 	return strings.HasPrefix(name, otherSidecars) && !isSidecar(container)
 }
 
-// asMigration is what to do about what is right while Machines are being migrated. Another provider's manager
-// must never be started on ProviderIDs that were rewritten.
+// asMigration is the remedy for states that are correct during a migration of Machines. Another provider's manager must
+// never start on rewritten ProviderIDs.
 const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
 
 // beforeStart is said in the place of a command: a manager that starts without its Machines deletes their servers.
@@ -283,7 +283,7 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 	}
 }
 
-// checkLeases asks which Pod of the manager leads, and which of the sidecar.
+// checkLeases checks which Pod of the manager and which of the sidecar leads.
 func (d *Doctor) checkLeases(ctx context.Context) {
 	d.checkLease(ctx, managerName, d.manager)
 	d.checkLease(ctx, sidecarName, d.sidecar)
@@ -291,7 +291,7 @@ func (d *Doctor) checkLeases(ctx context.Context) {
 
 func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	subject, lease := "lease "+name, &coordinationv1.Lease{}
-	if of != nil && !of.elects() { // one of earlier days may be there
+	if of != nil && !of.elects() { // an old lease may be left
 		d.fine(subject, "not used: "+leaderElectOff)
 		return
 	}

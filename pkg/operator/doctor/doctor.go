@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor says whether a sidecar can work with the credentials and the cluster that the
-// user named. It reads as a sidecar does, and changes nothing.
+// Package doctor checks whether a sidecar can work with the credentials and the cluster that the user named. It makes
+// the reads that a sidecar makes, and changes nothing.
 package doctor
 
 import (
@@ -20,35 +20,34 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// Doctor is one examination: it is used once.
+// Doctor runs one examination. It is used once.
 type Doctor struct {
 	*account.Access
-	// ConfigError says why the Config of Sessions cannot be used, and that the API is not asked.
+	// ConfigError is why the Config of Sessions cannot be used; if it is set, the API is not called.
 	ConfigError error
-	// Report is told each Finding as it comes; nil if nobody wants to know.
+	// Report is called with each Finding as it is made; may be nil.
 	Report func(report.Finding)
 
 	result Result
-	// of is the account that findings are about now; nil if they are about none. accounts
-	// counts them.
+	// of is the account that findings are about; nil for findings about none. accounts counts the accounts.
 	of       *account.Account
 	accounts int
-	// fromOpenStack says that Machines of the namespace came from there.
+	// fromOpenStack means that Machines of the namespace came from OpenStack.
 	fromOpenStack bool
-	// unusable says why the credentials of classes cannot be used, by the class.
+	// unusable has the errors of classes with unusable credentials, by class name.
 	unusable map[string]error
-	// manager and sidecar are nil where no Deployment has them, otherSidecar where none has another provider's.
+	// manager and sidecar are nil if no Deployment has them; otherSidecar is nil if there is no other provider's.
 	manager, sidecar, otherSidecar *workload
 }
 
 // Result is what Examine found.
 type Result struct {
 	Findings report.Findings `json:"findings"`
-	// NotTried says what nobody knows after all.
+	// NotTried lists what was not checked, and therefore stays unknown.
 	NotTried []string `json:"notTried"`
 }
 
-// accountChecks are made of each account, in the order in which a sidecar would fail.
+// accountChecks run for each account, in the order in which a sidecar would fail.
 var accountChecks = []func(*accountCheck, context.Context){
 	(*accountCheck).checkCredentials,
 	(*accountCheck).checkClock,
@@ -56,7 +55,7 @@ var accountChecks = []func(*accountCheck, context.Context){
 	(*accountCheck).checkReads,
 }
 
-// clusterChecks are made of the cluster with the Machines, in the same order.
+// clusterChecks run for the cluster with the Machines, in the order in which a sidecar would fail.
 var clusterChecks = []func(*Doctor, context.Context){
 	(*Doctor).checkClasses,
 	(*Doctor).checkDeployments,
@@ -64,7 +63,7 @@ var clusterChecks = []func(*Doctor, context.Context){
 	(*Doctor).checkTarget,
 }
 
-// Examine looks at everything.
+// Examine runs all checks.
 func (d *Doctor) Examine(ctx context.Context) *Result {
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
@@ -77,8 +76,8 @@ func (d *Doctor) Examine(ctx context.Context) *Result {
 	return &d.result
 }
 
-// reachCluster reads the Machines: by that it is known whether the cluster answers, and whether
-// the driver needs what it reads for Machines from OpenStack alone.
+// reachCluster reads the Machines, to find out whether the cluster answers, and whether any came from OpenStack, which
+// need additional reads.
 func (d *Doctor) reachCluster(ctx context.Context) {
 	var machines []v1alpha1.Machine
 	if d.Control != nil {
@@ -112,7 +111,7 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 	for _, problem := range problems {
 		var class *account.ClassError
 		if errors.As(problem, &class) {
-			d.unusable[class.Class.Name] = class.Err // told with the class
+			d.unusable[class.Class.Name] = class.Err // reported with the class
 		} else {
 			d.reportCredentials(subjectCredentials, problem)
 		}
@@ -148,15 +147,14 @@ func (d *Doctor) unknown(subject, found, remedy string) {
 }
 func (d *Doctor) hint(subject, found, remedy string) { d.report(report.Hint, subject, found, remedy) }
 
-// notTried notes once what was not tried.
+// notTried records once what was not tried.
 func (d *Doctor) notTried(what string) {
 	if !slices.Contains(d.result.NotTried, what) {
 		d.result.NotTried = append(d.result.NotTried, what)
 	}
 }
 
-// unread reports that a cluster did not show something. The API server's refusals name the
-// right that is missing.
+// unread reports a failed read of a cluster. The API server's refusals name the missing right.
 func (d *Doctor) unread(subject string, err error) {
 	remedy := ""
 	if apierrors.IsForbidden(err) {

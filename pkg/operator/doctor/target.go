@@ -29,15 +29,15 @@ import (
 )
 
 const (
-	// ownToken is where a Pod has the token of its own service account.
+	// ownToken is the path of a Pod's own service-account token.
 	ownToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	// noCluster is the --target-kubeconfig of a sidecar without a target cluster.
 	noCluster     = "none"
 	subjectTarget = "login to the target cluster"
 )
 
-// checkTarget looks at the login to the target cluster that the sidecar has, and reads with it
-// once. Nobody but the sidecar may have a Pod's own token.
+// checkTarget checks the sidecar's login to the target cluster, and reads with it once. A Pod's own token must not be
+// used outside the Pod.
 func (d *Doctor) checkTarget(ctx context.Context) {
 	if d.sidecar == nil {
 		d.notTried("the sidecar's " + subjectTarget + ": no Deployment of it was found")
@@ -93,7 +93,7 @@ func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]
 	return files, nil
 }
 
-// sourcesOf returns what a volume is made of.
+// sourcesOf returns the sources of a volume.
 func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
 	switch {
 	case volume.Secret != nil:
@@ -108,7 +108,7 @@ func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
 	return nil
 }
 
-// contentOf returns what a Secret or ConfigMap has, and which keys of it are mounted: all without items.
+// contentOf returns the data of a Secret or ConfigMap, and which of its keys are mounted: all keys without items.
 func (d *Doctor) contentOf(ctx context.Context, source corev1.VolumeProjection) (map[string][]byte, []corev1.KeyToPath, error) {
 	switch {
 	case source.Secret != nil:
@@ -133,8 +133,8 @@ func (d *Doctor) contentOf(ctx context.Context, source corev1.VolumeProjection) 
 
 var errOwnToken = errors.New("it uses the token of the Pod itself")
 
-// loginOf returns what a kubeconfig logs in with. It takes what stands in the files alone: no
-// program is run, and no file of this computer is read. No error repeats anything of it.
+// loginOf returns the login of a kubeconfig. It uses only the mounted files: it runs no program and reads no local
+// file. Its errors never contain the kubeconfig's content.
 func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(files[path.Base(file)])
 	if err != nil || config.Contexts[config.CurrentContext] == nil {
@@ -145,7 +145,7 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	if cluster == nil || auth == nil {
 		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s names no cluster or user", file)
 	}
-	// mounted is a file that the kubeconfig names, if it is one of these.
+	// mounted returns the mounted file that the kubeconfig names; nil if it is not among them.
 	mounted := func(name string) []byte {
 		if path.Dir(name) != path.Dir(file) {
 			return nil
@@ -175,11 +175,11 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	return login, nil
 }
 
-// loginExpiresSoon is how long before its end a login is worth renewing. Whoever issues logins for no longer than
-// that, as Gardener does for 12 hours, renews them all the time.
+// loginExpiresSoon is how long before its expiry a login should be renewed. Logins with a shorter lifetime, such as
+// Gardener's of 12 hours, are renewed automatically.
 const loginExpiresSoon = 7 * 24 * time.Hour
 
-// validity is from when until when a login is valid; zero times if it does not say so.
+// validity returns when a login starts and stops being valid; zero times if unknown.
 func validity(login *rest.Config) (begin, end time.Time) {
 	claims := &jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(login.BearerToken, claims); err == nil && claims.ExpiresAt != nil {
@@ -196,7 +196,7 @@ func validity(login *rest.Config) (begin, end time.Time) {
 	return time.Time{}, time.Time{}
 }
 
-// tryLogin reads one Node. A name that only Pods know, as in Gardener, cannot be reached here.
+// tryLogin reads one Node. A host name known only inside the cluster, as in Gardener, cannot be reached from here.
 func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 	const renew = "renew what the sidecar's Secret has: kubernetes/README.md, \"The token\""
 	verdict, remedy, found := report.Fine, "", login.Host+", which does not say when it ends"
@@ -231,7 +231,7 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 	}
 }
 
-// isInside says whether a host is a Service's name.
+// isInside reports whether a host is a cluster-internal Service name.
 func isInside(host string) bool {
 	return !strings.Contains(host, ".") && host != "localhost" || strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local")
 }

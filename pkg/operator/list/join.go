@@ -16,28 +16,28 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// machineView is a Machine with what belongs to it.
+// machineView is a Machine with its class and servers.
 type machineView struct {
 	*v1alpha1.Machine
 
 	// class is nil if it was not read or does not exist.
 	class *account.Class
-	// servers are the Machine's, the one that its ProviderID names first.
+	// servers are the Machine's servers, the server named by its ProviderID first.
 	servers []*serverView
 }
 
-// serverView is a server with what belongs to it.
+// serverView is a server with its place and the Machines that name it.
 type serverView struct {
 	*provider.Server
 
 	at *place
-	// whose is the server, as far as the Machines and classes were read.
+	// whose classifies the server, as far as the Machines and classes were read.
 	whose account.Whose
-	// named are the Machines of any cluster that name it.
+	// named are the Machines of any cluster that name the server.
 	named []*machineView
-	// owner is the Machine whose server it is; nil if it is nobody's, or not known.
+	// owner is the Machine that the server belongs to; nil if there is none or it is unknown.
 	owner *machineView
-	// byID says that the owner's ProviderID names it.
+	// byID means that the owner's ProviderID names the server.
 	byID bool
 
 	addresses []string
@@ -49,7 +49,7 @@ func (s *observation) join() {
 	if s.query.Cluster != nil {
 		s.clusters = []map[string]string{s.query.Cluster}
 	}
-	// Of two Machines with one name, that of the Namespace is the likelier owner.
+	// Of two Machines with one name, the Machine in Namespace is the likelier owner.
 	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
 		return cmp.Compare(last(a.Namespace != s.Namespace), last(b.Namespace != s.Namespace))
 	})
@@ -79,7 +79,7 @@ func (s *observation) join() {
 	}
 }
 
-// findOwner sets the owner to that of the Machines that name the server.
+// findOwner sets the owner to one of the Machines that name the server.
 func (v *serverView) findOwner() {
 	for _, machine := range v.named { // of two, that of the server's label
 		id, err := providerid.Parse(machine.Spec.ProviderID, v.at.project)
@@ -97,7 +97,7 @@ func (v *serverView) findOwner() {
 	}
 }
 
-// last sorts behind the rest what is so.
+// last returns a sort key: true sorts behind false.
 func last(isSo bool) int {
 	if isSo {
 		return 1
@@ -105,8 +105,8 @@ func last(isSo bool) int {
 	return 0
 }
 
-// compareServers sorts a Machine's servers: that of the ProviderID, then as the driver chooses
-// among those that it does not know to be going.
+// compareServers sorts a Machine's servers: the server of the ProviderID first, then in the order in which the driver
+// chooses, servers not being deleted first.
 func compareServers(a, b *serverView) int {
 	return cmp.Or(
 		cmp.Compare(last(!a.byID), last(!b.byID)),
@@ -123,13 +123,13 @@ func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {
 	return nil
 }
 
-// inScope says whether the query is about a namespace.
+// inScope reports whether the query covers a namespace.
 func (s *observation) inScope(namespace string) bool {
 	return s.scope == metav1.NamespaceAll || s.scope == namespace
 }
 
-// isAsked says whether a Machine is shown: it is one of the query's cluster by its class or by
-// its server. None is for a query about a server.
+// isAsked reports whether a Machine is shown: its class or one of its servers belongs to the query's cluster. No
+// Machine is shown for a query about a server.
 func (s *observation) isAsked(machine *machineView) bool {
 	if s.query.Server != "" {
 		return false
@@ -139,8 +139,8 @@ func (s *observation) isAsked(machine *machineView) bool {
 	return s.inScope(machine.Namespace) && ofCluster && (s.query.Machine == "" || s.query.Machine == machine.Name)
 }
 
-// isShown says whether a server is: it is a Machine's that is, or a managed one of a cluster that
-// is checked. Where the classes are not known, it is shown whatever its cluster.
+// isShown reports whether a server is shown: a Machine that is shown names it, or it is a managed server of a checked
+// cluster. While the classes are unknown, managed servers of all clusters are shown.
 func (s *observation) isShown(server *serverView) bool {
 	if s.query.Server != "" {
 		return server.ID == strings.ToLower(s.query.Server) || server.Name == s.query.Server
@@ -152,8 +152,8 @@ func (s *observation) isShown(server *serverView) bool {
 		(account.ClusterOf(server.Server, s.clusters) != nil || !s.classesRead && s.query.Cluster == nil)
 }
 
-// placeOf is where the driver has the Machine's server, if the servers there were read; nil if
-// that is not known.
+// placeOf returns the place of the Machine's server according to its class; nil if that is unknown or the servers there
+// were not read.
 func (s *observation) placeOf(machine *machineView) *place {
 	for _, at := range s.places {
 		if at.used != nil && slices.ContainsFunc(at.accounts, func(a *account.Account) bool { return isAccountOf(a, machine) }) {
@@ -163,8 +163,8 @@ func (s *observation) placeOf(machine *machineView) *place {
 	return nil
 }
 
-// isAccountOf says whether an account is that of the Machine's class. One that the user named is,
-// if the Machine's ProviderID names its project, and the class no other region.
+// isAccountOf reports whether an account is that of the Machine's class. An account named by the user counts if the
+// Machine's ProviderID has its project, and the class has no other region.
 func isAccountOf(a *account.Account, machine *machineView) bool {
 	if machine.class == nil {
 		return false
@@ -176,7 +176,7 @@ func isAccountOf(a *account.Account, machine *machineView) bool {
 	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) && (region == "" || region == a.Region)
 }
 
-// server is the Machine's server; nil if none was seen.
+// server returns the Machine's server; nil if none was found.
 func (m *machineView) server() *serverView {
 	if len(m.servers) == 0 || m.Spec.ProviderID != "" && !m.servers[0].byID {
 		return nil
@@ -184,9 +184,8 @@ func (m *machineView) server() *serverView {
 	return m.servers[0]
 }
 
-// mayWaitForServer says whether a Machine may be without a server because it does not have
-// one yet: the manager's orphan collector thinks so, too, of these phases (v0.62.1
-// machine_safety.go:247).
+// mayWaitForServer reports whether a Machine may not have a server yet. The manager's orphan collector makes the same
+// assumption for these phases (v0.62.1 machine_safety.go:247).
 func (m *machineView) mayWaitForServer() bool {
 	phase := m.Status.CurrentStatus.Phase
 	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
@@ -205,11 +204,11 @@ func (m *machineView) clusterLabels() map[string]string {
 	return m.class.Inputs.ClusterLabels
 }
 
-// knowsClass says whether the labels of the Machine's class are known.
+// knowsClass reports whether the labels of the Machine's class are known.
 func (m *machineView) knowsClass() bool { return m.class != nil && m.class.Inputs.ClusterLabels != nil }
 
-// specLabels are those of the Machine's class. Where they are not known, the server's own
-// cluster labels must do: they contradict nothing.
+// specLabels returns the labels of the Machine's class. If they are unknown, it returns the server's own cluster
+// labels, which then match by definition.
 func (m *machineView) specLabels(server *provider.Server) map[string]string {
 	if m.knowsClass() {
 		return m.class.Inputs.Spec.Labels
@@ -217,9 +216,8 @@ func (m *machineView) specLabels(server *provider.Server) map[string]string {
 	return account.ClusterLabels(server.Labels)
 }
 
-// findsByName says whether the driver would find the server by the Machine's name. Where the
-// class is not known, the server must have its name. A Machine from OpenStack without a
-// ProviderID may have a server by its name alone.
+// findsByName reports whether the driver would find the server by the Machine's name. If the class is unknown, the
+// server must carry the class's name. For a Machine from OpenStack without a ProviderID, the server's name is enough.
 func (m *machineView) findsByName(server *provider.Server) bool {
 	class, labels := m.Spec.Class.Name, m.specLabels(server)
 	byNameAlone := provider.CameFromOpenStack(m.Machine) && m.Spec.ProviderID == "" && m.knowsClass() &&
@@ -228,12 +226,12 @@ func (m *machineView) findsByName(server *provider.Server) bool {
 		provider.FoundByName(m.Name, class, labels, server)
 }
 
-// checkOwned is the driver's rule.
+// checkOwned applies the driver's ownership check.
 func (m *machineView) checkOwned(server *provider.Server, byID bool) error {
 	return provider.CheckOwned(m.Name, m.Spec.Class.Name, m.specLabels(server), server, byID)
 }
 
-// lastSegment is where a ProviderID has the server's ID, if it has one.
+// lastSegment returns the part of a ProviderID that holds the server's ID.
 func lastSegment(providerID string) string {
 	return providerID[strings.LastIndexByte(providerID, '/')+1:]
 }

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package list joins servers with the Machines they belong to, and says what is wrong with
-// them.
+// Package list joins servers with the Machines they belong to, and reports what is wrong with them.
 package list
 
 import (
@@ -16,44 +15,42 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// APIVersion is that of the kinds Machine and Server in JSON and YAML.
+// APIVersion is the API version of the kinds Machine and Server in JSON and YAML.
 const APIVersion = "mcm-stackit/v1"
 
 // Unknown stands for a value that was not read, such as the state of a server.
 const Unknown = "unknown"
 
-// Machine is a Machine with its servers. Its metadata are the Machine's name, namespace and
-// creation time.
+// Machine is a Machine with its servers. Its metadata hold the Machine's name, namespace and creation time.
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
 	Class string `json:"class"`
-	// Cluster is the cluster label of its class as key=value; "" if it has none, or it is not
-	// known.
+	// Cluster is the cluster label of its class as key=value; "" if there is none or it is unknown.
 	Cluster string `json:"cluster,omitempty"`
-	// Owner is what made it: MachineSet worker-74cdf; "" if nothing did.
+	// Owner is the controller that created it, such as MachineSet worker-74cdf; "" if there is none.
 	Owner string `json:"owner,omitempty"`
-	// Phase is "" before the manager has set one. PhaseSince is when it last wrote it.
+	// Phase is "" until the manager sets it. PhaseSince is when the manager last wrote it.
 	Phase      string      `json:"phase"`
 	PhaseSince metav1.Time `json:"phaseSince,omitzero"`
 	ProviderID string      `json:"providerID,omitempty"`
 	Node       string      `json:"node,omitempty"`
 	Ready      Readiness   `json:"ready"`
-	// Server is the ID of its server, or of the one that its ProviderID names. State is the
-	// server's; "" if there is none, Unknown if that was not read.
+	// Server is the ID of its server, or else the ID in its ProviderID. State is the server's state; "" without a server,
+	// Unknown if the server was not read.
 	Server string `json:"server,omitempty"`
 	State  string `json:"state,omitempty"`
-	// LastOperation is nil before the manager has said anything.
+	// LastOperation is nil until the manager reports one.
 	LastOperation *v1alpha1.LastOperation `json:"lastOperation,omitempty"`
 	Notes         []Note                  `json:"notes,omitempty"`
-	// Servers are the Machine's, the one that the driver uses first, and then those that it
-	// names and that are not its own.
+	// Servers are the Machine's own servers, the server that the driver uses first, followed by servers that it names but
+	// does not own.
 	Servers []*Server `json:"servers,omitempty"`
 }
 
-// Server is a server of a cluster that is checked, or of a Machine. Its metadata are its ID as
-// the name, and its creation time.
+// Server is a server of a checked cluster, or of a Machine. Its metadata hold its ID as the name, and its creation
+// time.
 type Server struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -61,12 +58,12 @@ type Server struct {
 	ServerName string `json:"name"`
 	ProjectID  string `json:"projectId"`
 	Region     string `json:"region"`
-	// Cluster is the cluster label by which it is checked, as key=value, or else its own; "" if it has
+	// Cluster is the checked cluster label that it matches, as key=value, or else its own cluster label; "" if it has
 	// none.
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
-	// Machine and MachineNamespace are of the Machine whose server it is. Without one,
-	// MachineNamespace is "", and Machine is what the server's label says.
+	// Machine and MachineNamespace name the Machine that owns the server. Without an owner, MachineNamespace is "" and
+	// Machine is the value of the server's label.
 	Machine          string `json:"machine,omitempty"`
 	MachineNamespace string `json:"machineNamespace,omitempty"`
 	State            string `json:"state"`
@@ -86,82 +83,81 @@ type Console struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
-// DeepCopyObject makes a Machine an object for the printers, which copy none.
+// DeepCopyObject makes a Machine a runtime.Object for the printers. The copy is shallow: printers make no copies.
 func (m *Machine) DeepCopyObject() runtime.Object {
 	same := *m
 	return &same
 }
 
-// DeepCopyObject makes a Server an object for the printers, which copy none.
+// DeepCopyObject makes a Server a runtime.Object for the printers. The copy is shallow: printers make no copies.
 func (s *Server) DeepCopyObject() runtime.Object {
 	same := *s
 	return &same
 }
 
-// Result is what there is, and what is unknown.
+// Result is the result of Read.
 type Result struct {
-	// Time is when it was read.
+	// Time is when the data was read.
 	Time time.Time
-	// Machines are those of the namespace or of all, sorted by namespace and name.
+	// Machines are the Machines of the namespace or of all namespaces, sorted by namespace and name.
 	Machines []*Machine
 	// Servers are sorted by cluster, Machine and age.
 	Servers []*Server
-	// Clusters count what is shown, sorted by their label.
+	// Clusters are counts of the shown objects, sorted by label.
 	Clusters []*Cluster
-	// MachinesRead says that the clusters' numbers of Machines and ready ones are known, ServersRead that
-	// those of servers are, OrphansRead that those of orphans are.
+	// MachinesRead, ServersRead and OrphansRead mean that the clusters' counts of Machines (also ready ones), servers and
+	// orphans are complete.
 	MachinesRead, ServersRead, OrphansRead bool
-	// Read says how many servers were read, by place: "project x in eu01".
+	// Read is the number of servers read, by place: "project x in eu01".
 	Read map[string]int
-	// NotChecked counts the managed servers of clusters that nothing here names, by their label.
+	// NotChecked counts the managed servers of clusters that no class here names, by cluster label.
 	NotChecked map[string]int
-	// Stale says which readiness is old, and since when.
+	// Stale lists which readiness is out of date, and for how long.
 	Stale []string
-	// Unknown says what could not be read, and why, each cause once.
+	// Unknown lists what could not be read, and why, each cause once.
 	Unknown []string
 }
 
-// Cluster counts what belongs to a cluster label.
+// Cluster counts the objects of one cluster label.
 type Cluster struct {
-	// Label is key=value; "" is of classes without one.
+	// Label is key=value; "" stands for classes without a cluster label.
 	Label string
-	// Stale says that Ready is old.
+	// Stale means that Ready is out of date.
 	Stale                             bool
 	Machines, Ready, Servers, Orphans int
 }
 
-// Readiness is what the manager last said of a Machine's Node.
+// Readiness is what the manager last reported about a Machine's Node.
 type Readiness string
 
-// The readinesses.
+// The values of Readiness.
 const (
 	Ready       Readiness = "yes"
 	NotReady    Readiness = "no"
 	NeverJoined Readiness = "never joined"
-	// NoNode is of a Machine that needs no Node, or does not have one yet.
+	// NoNode is for a Machine that needs no Node, or does not have one yet.
 	NoNode Readiness = ""
-	// WasReady and WasNotReady are of Terminating Machines, and of those of a manager that
-	// does not run.
+	// WasReady and WasNotReady are for Terminating Machines, and for Machines whose manager is not running.
 	WasReady    Readiness = "was yes"
 	WasNotReady Readiness = "was no"
 )
 
-// NoteKind is what a Note says.
+// NoteKind is the kind of a Note.
 type NoteKind string
 
-// The notes.
+// The kinds of notes.
 const (
-	// NoteStuck is a Machine whose last operation failed; About is the driver's reason, or the
-	// manager's code where the text has no reason.
+	// NoteStuck is a Machine whose last operation failed. About is the driver's reason, or the manager's code if the text
+	// has no reason.
 	NoteStuck NoteKind = "stuck"
-	// NoteListedOtherwise is a Machine whose server the manager deletes as an orphan, because
-	// the driver lists it by another ProviderID than the Machine's.
+	// NoteListedOtherwise is a Machine whose server the manager will delete as an orphan, because the driver lists it with
+	// a ProviderID that differs from the Machine's.
 	NoteListedOtherwise NoteKind = "ProviderID in another form"
 	// NoteOrphan is a server that account.WhoseIs calls an orphan.
 	NoteOrphan NoteKind = "orphan"
 	// NoteDuplicate is a second server of a Machine.
 	NoteDuplicate NoteKind = "duplicate"
-	// NoteAnothers is a server that a Machine names, and that is not its own by its labels.
+	// NoteAnothers is a server that a Machine names but, by its labels, does not own.
 	NoteAnothers NoteKind = "labels of another"
 	// NoteAnothersServer is a Machine whose ProviderID names another Machine's server.
 	NoteAnothersServer NoteKind = "server of another Machine"
@@ -175,32 +171,30 @@ const (
 	NoteSecretMissing NoteKind = "Secret missing"
 	// NoteNoServer is a Machine whose server does not exist.
 	NoteNoServer NoteKind = "no server"
-	// NoteNeverJoined is a Machine whose server runs, and has not joined the target cluster in
-	// time.
+	// NoteNeverJoined is a Machine whose server runs, but did not join the target cluster in time.
 	NoteNeverJoined NoteKind = "no Node"
-	// NoteStranger is a server that is none of the clusters' here.
+	// NoteStranger is a server that belongs to none of the clusters here.
 	NoteStranger NoteKind = "not managed here"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
-	// NoteUnknown is a server that may be an orphan, or a Machine of
-	// which nobody knows whether it has a server.
+	// NoteUnknown is a server that may be an orphan, or a Machine that may or may not have a server.
 	NoteUnknown NoteKind = Unknown
 )
 
-// Note is something worth knowing of a server or Machine.
+// Note is a remark about a server or Machine.
 type Note struct {
 	Kind NoteKind `json:"kind"`
-	// About is a part of some kinds, such as the reason why a Machine is stuck.
+	// About is a detail of some kinds, such as the reason why a Machine is stuck.
 	About string `json:"about,omitempty"`
 	// Reason is what was found, in one line.
 	Reason string `json:"reason,omitempty"`
-	// Cause is why it is so, if that is known.
+	// Cause is the cause; "" if unknown.
 	Cause string `json:"cause,omitempty"`
-	// Remedy is what to do about it; "" if nothing is known.
+	// Remedy is what to do about it; "" if unknown.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// String is the note in a few words.
+// String returns the note in a few words.
 func (n *Note) String() string {
 	switch {
 	case n.About == "":
@@ -212,13 +206,13 @@ func (n *Note) String() string {
 	}
 }
 
-// IsHealthy says whether there is nothing to say of a Machine but that its Node is ready.
+// IsHealthy reports whether a Machine has a running server, a ready Node and no notes.
 func (m *Machine) IsHealthy() bool {
 	server, last := provider.Server{Status: m.State}, m.LastOperation
 	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0 && (last == nil || last.State != v1alpha1.MachineStateFailed)
 }
 
-// IsOrphan says whether the server is an orphan.
+// IsOrphan reports whether the server is an orphan.
 func (s *Server) IsOrphan() bool { return hasNote(s.Notes, NoteOrphan) }
 
 func hasNote(notes []Note, kind NoteKind) bool {

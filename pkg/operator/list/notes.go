@@ -28,15 +28,14 @@ import (
 )
 
 const (
-	// silence is how long a Machine may be without a word of the manager: a call of the driver
-	// ends within 10 minutes (provider.DefaultCreationWait), and its end is noted.
+	// silence is how long the manager may report nothing about a Machine: a driver call ends within 10 minutes
+	// (provider.DefaultCreationWait), and the manager records its end.
 	silence = 10 * time.Minute
-	// joining is how old a server is until its Node should be there: it boots and joins within
-	// some minutes.
+	// joining is the age of a server by which its Node should exist: it boots and joins within minutes.
 	joining = 5 * time.Minute
 )
 
-// Remedies of notes that come from no call of the driver.
+// Remedies of notes that do not come from a driver call.
 const (
 	remedyLostClass  = "create the class again: the manager and the driver cannot work without it"
 	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, makes another"
@@ -52,7 +51,7 @@ const (
 		"the driver takes none of several"
 )
 
-// serverNotes returns what is worth knowing of a server.
+// serverNotes returns the notes about a server.
 func (s *observation) serverNotes(v *serverView) []Note {
 	notes := s.strangerNotes(v)
 	if v.owner != nil {
@@ -64,7 +63,7 @@ func (s *observation) serverNotes(v *serverView) []Note {
 	return notes
 }
 
-// strangerNotes says whose a server is that belongs to no Machine.
+// strangerNotes returns notes about a server that no Machine owns.
 func (s *observation) strangerNotes(v *serverView) []Note {
 	switch {
 	case v.whose == account.OfMachine:
@@ -93,7 +92,7 @@ func (s *observation) remedyOrphan(v *serverView) string {
 		" delete server ID --target-kubeconfig FILE"
 }
 
-// duplicateNotes says whether a server is one too many of its Machine.
+// duplicateNotes returns a note if a server is a surplus server of its Machine.
 func duplicateNotes(v *serverView) []Note {
 	machine := v.owner
 	first := machine.servers[0]
@@ -112,13 +111,12 @@ func duplicateNotes(v *serverView) []Note {
 	}
 	remedy := account.RemedyOrphan
 	if !account.IsManaged(v.Server) {
-		remedy = remedySeveral // nobody lists it
+		remedy = remedySeveral // the driver does not list it
 	}
 	return []Note{{Kind: NoteDuplicate, Reason: reason, Remedy: remedy}}
 }
 
-// anothersNotes says whether the server that a ProviderID names is not its Machine's by the driver's
-// rule.
+// anothersNotes returns a note if the driver's ownership check refuses the server that a ProviderID names.
 func anothersNotes(v *serverView) []Note {
 	var refused *provider.Error
 	if !v.byID || !errors.As(v.owner.checkOwned(v.Server, true), &refused) {
@@ -127,7 +125,7 @@ func anothersNotes(v *serverView) []Note {
 	return []Note{{Kind: NoteAnothers, About: refused.Label, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
 }
 
-// anothersLabel is the label by which a server is not that of a Machine that names it.
+// anothersLabel returns the label that shows that a server does not belong to a Machine that names it.
 func anothersLabel(machine *machineView, server *provider.Server) string {
 	var refused *provider.Error
 	if errors.As(machine.checkOwned(server, false), &refused) {
@@ -142,8 +140,8 @@ func anothersLabel(machine *machineView, server *provider.Server) string {
 	return provider.StackitMachineClassLabel
 }
 
-// listedNotes says whether the manager takes a Machine's server for an orphan: it compares the
-// ProviderIDs of the Machine and of the driver's list as strings.
+// listedNotes returns a note if the manager takes a Machine's server for an orphan: it compares the ProviderIDs of the
+// Machine and of the driver's list as strings.
 func listedNotes(v *serverView) []Note {
 	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) || v.owner.Spec.ProviderID == providerid.Format(v.at.project, v.ID) {
 		return nil
@@ -157,7 +155,7 @@ func listedOtherwise(v *serverView) Note {
 		Cause: "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}
 }
 
-// machineNotes returns what is worth knowing of a Machine and of the servers that it names.
+// machineNotes returns the notes about a Machine and about the servers that it names.
 func (s *observation) machineNotes(machine *machineView) []Note {
 	notes := slices.Concat(s.stuckNotes(machine), s.neverJoinedNotes(machine))
 	if missing := s.missingServer(machine); missing != nil {
@@ -187,8 +185,7 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 	return notes
 }
 
-// stuckNotes says whether a Machine is stuck: its last operation failed, or the manager says
-// nothing of it.
+// stuckNotes returns a note if a Machine is stuck: its last operation failed, or the manager reports nothing about it.
 func (s *observation) stuckNotes(machine *machineView) []Note {
 	last, phase := machine.Status.LastOperation, machine.Status.CurrentStatus.Phase
 	if phase == "" && last.Description == "" {
@@ -200,7 +197,7 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning || phase == v1alpha1.MachineAvailable {
 		return nil
 	}
-	// Code and text stand between brackets (v0.62.1 machinecodes/status/status.go).
+	// The manager writes code and text in brackets (v0.62.1 machinecodes/status/status.go).
 	failure, decoded := status.FromError(errors.New(last.Description))
 	if !decoded {
 		return []Note{stuckNote(cmp.Or(last.ErrorCode, codes.Unknown.String()), last.Description, "")}
@@ -210,15 +207,14 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 	return []Note{stuckNote(cmp.Or(reason, failure.Code().String()), text, reason)}
 }
 
-// stuckNote has cause and remedy of the runbooks' row; there is none about texts of the manager
-// itself, and of versions of the driver before there were reasons.
+// stuckNote fills in cause and remedy from the runbooks' row. Texts of the manager itself, and of driver versions
+// without reasons, have no row.
 func stuckNote(about, text, row string) Note {
 	found := remedies()[row]
 	return Note{Kind: NoteStuck, About: about, Reason: report.OneLine(text), Cause: found.cause, Remedy: found.remedy}
 }
 
-// neverJoinedNotes says whether the Machine's server runs for so long that its Node should be
-// there.
+// neverJoinedNotes returns a note if the Machine's server has run for so long that its Node should exist.
 func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 	server := machine.server()
 	if server == nil || !server.IsActive() || server.CreatedAt.IsZero() || machine.DeletionTimestamp != nil ||
@@ -226,7 +222,7 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 		return nil
 	}
 	if !validation.IsUUID(server.ID) {
-		return nil // no command can be printed that names it
+		return nil // its ID must not go into a printed command
 	}
 	return []Note{{
 		Kind:   NoteNeverJoined,
@@ -237,7 +233,7 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 	}}
 }
 
-// missingServer says why a Machine has no server; nil if it has one, or needs none so far.
+// missingServer returns why a Machine has no server; nil if it has one or does not need one yet.
 func (s *observation) missingServer(machine *machineView) *Note {
 	server, at := machine.server(), s.placeOf(machine)
 	id, err := "", error(nil)
@@ -251,7 +247,7 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
 	case at == nil || at.partial:
 		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
-	case len(at.servers) == 0: // an API can show an empty project for a while
+	case len(at.servers) == 0: // the API may return an empty list for a while
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the API shows no server at all in %v", at)}
 	case machine.Spec.ProviderID == "":
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", at), Remedy: remedyNoServer}
@@ -284,13 +280,13 @@ func (s *observation) ownerOf(id string) *machineView {
 // remedy is a row of the table of kubernetes/runbooks.md, "When a Machine does not come up".
 type remedy struct{ cause, remedy string }
 
-// silent is the row about a Machine of which the manager says nothing.
+// silent is the row for a Machine about which the manager reports nothing.
 const silent = "nothing at all, phase empty"
 
-// pageLink is one of the page's links, which are relative to its folder.
+// pageLink matches a link of the page, relative to its folder.
 var pageLink = regexp.MustCompile(`\[([^\]]*)\]\(\.\./([^)#]*)[^)]*\)`)
 
-// remedies are the rows of the table as plain text, by the driver's reason.
+// remedies returns the rows of the table as plain text, by the driver's reason.
 var remedies = sync.OnceValue(func() map[string]remedy {
 	_, table, _ := strings.Cut(kubernetes.Runbooks, "| Reason | Code | Cause | Remedy |\n|---|---|---|---|\n")
 	rows := map[string]remedy{}

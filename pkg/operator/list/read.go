@@ -26,42 +26,40 @@ import (
 )
 
 const (
-	// emptyPause is when a list without any server is read again: an API can show an empty
-	// project for some seconds.
+	// emptyPause is the delay before an empty list of servers is read again: the API may return an empty list for some
+	// seconds.
 	emptyPause = 5 * time.Second
-	// mostByID is how many servers of a place are read one by one, because a list lacks them.
+	// mostByID limits how many servers that a list lacks are read one by one, per place.
 	mostByID = 8
-	// leaseName is the Lease of who copies the Nodes' conditions: the manager's part that runs
-	// in the sidecar.
+	// leaseName is the Lease of the component that copies the Nodes' conditions: the part of the manager in the sidecar.
 	leaseName = "machine-controller"
 )
 
-// errEmptyOnce says that a list without any server could not be read a second time.
+// errEmptyOnce means that there was no time to read an empty list of servers again.
 var errEmptyOnce = fmt.Errorf("a list showed no server at all, and there was no time to read it again after %s (--request-timeout)", emptyPause)
 
-// Query says what a Result is about.
+// Query selects what a Result contains.
 type Query struct {
-	// Cluster is a cluster label of which nothing else is shown; nil means those of the classes.
+	// Cluster limits the result to one cluster label; nil means the cluster labels of the classes.
 	Cluster map[string]string
-	// AllNamespaces asks for the Machines of all namespaces, and for the projects that the
-	// MachineClasses there name.
+	// AllNamespaces selects the Machines of all namespaces, and the projects of the MachineClasses there.
 	AllNamespaces bool
-	// Machine is the one of the namespace that is asked for; "" means all.
+	// Machine selects one Machine of the namespace by name; "" means all.
 	Machine string
-	// Server is the ID or name of the one that is asked for, whoever it belongs to; "" means all.
+	// Server selects one server by ID or name, whatever it belongs to; "" means all.
 	Server string
 }
 
-// isAboutOne says whether the rest is not asked for.
+// isAboutOne reports whether the query selects one Machine or server.
 func (q *Query) isAboutOne() bool { return q.Machine != "" || q.Server != "" }
 
-// observation is what was read, and after join what belongs together.
+// observation is the data read, and after join the relations in it.
 type observation struct {
 	*account.Access
 
 	query Query
 	now   time.Time
-	// scope is the namespace of the Machines; "" is all.
+	// scope is the namespace of the Machines; "" means all.
 	scope string
 
 	classes     []*account.Class
@@ -69,41 +67,41 @@ type observation struct {
 	leases      []coordinationv1.Lease
 	places      []*place
 	classesRead bool
-	// secretless says of classes, by their Subject, why they have no Secret.
+	// secretless maps classes, by Subject, to the reason why they have no Secret.
 	secretless map[string]string
-	// machinesRead is about those of the scope, allMachinesRead about those of all namespaces,
-	// after the servers were read.
+	// machinesRead means that the Machines of the scope were read; allMachinesRead that those of all namespaces were read,
+	// after the servers.
 	machinesRead, allMachinesRead bool
 
 	mu sync.Mutex
-	// unread is what could not be read, by cause.
+	// unread lists what could not be read, by cause.
 	unread map[string][]string
 
-	// clusters are the cluster labels by which servers are checked.
+	// clusters are the cluster labels of the servers to check.
 	clusters     []map[string]string
 	serverViews  []*serverView
 	machineViews []*machineView
 }
 
-// place is a project and region, and what was read there.
+// place is a project and region, with the data read there.
 type place struct {
 	project, region string
-	// accounts reach it, with different keys; the first that works is used.
+	// accounts give access to the place with different keys; the first that works is used.
 	accounts []*account.Account
-	// used is the one that worked; nil if the servers were not read.
+	// used is the account that worked; nil if the servers were not read.
 	used    *account.Account
 	servers []provider.Server
-	// partial says that the list lacks servers that are there.
+	// partial means that the list lacks existing servers.
 	partial bool
-	// gone are the IDs of servers that the API itself does not find, asked counts the reads.
+	// gone are the IDs for which the API returned "not found"; asked counts the reads by ID.
 	gone  []string
 	asked int
 }
 
 func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.project, p.region) }
 
-// Read reads and joins what a query is about, in the Access's ReadTimeout. What cannot be read
-// does not end it, and is among the Result's Unknown.
+// Read reads and joins the data for a query within ReadTimeout. Failed reads do not end it: they are listed in the
+// Result's Unknown.
 func Read(parent context.Context, o *account.Access, query Query) *Result {
 	ctx, cancel := o.Bounded(parent)
 	defer cancel()
@@ -120,8 +118,8 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 	return s.result()
 }
 
-// read reads the API and the cluster side by side. A Machine is there before its server, so that
-// only Machines that are listed after the servers tell who is an orphan.
+// read reads the API and the cluster in parallel. A Machine exists before its server, so only a list of Machines that
+// is read after the servers can prove that a server is an orphan.
 func (s *observation) read(ctx context.Context) {
 	var reads sync.WaitGroup
 	reads.Go(func() { s.readServers(ctx) })
@@ -142,7 +140,7 @@ func (s *observation) read(ctx context.Context) {
 	switch {
 	case err == nil:
 		s.machines, s.allMachinesRead = all, true
-	case ctx.Err() != nil: // whoever took it is told already, or it was this list
+	case ctx.Err() != nil: // the read that ran out of time is reported already
 		s.miss("orphans", "no time was left to list the Machines of all namespaces (--request-timeout)")
 	default:
 		s.missInCluster("orphans", err)
@@ -166,7 +164,7 @@ func (s *observation) readMachines(ctx context.Context) {
 	s.machines, s.machinesRead = machines, true
 }
 
-// readLeases reads who says that Nodes are ready. Without leader election there is no Lease.
+// readLeases reads the Leases, which show whether READY is current. Without leader election there is no Lease.
 func (s *observation) readLeases(ctx context.Context) {
 	var leases coordinationv1.LeaseList
 	err := s.Control.List(ctx, &leases, client.InNamespace(s.scope), client.MatchingFields{"metadata.name": leaseName})
@@ -176,8 +174,7 @@ func (s *observation) readLeases(ctx context.Context) {
 	s.leases = leases.Items
 }
 
-// readServers reads the servers of the account that the user names, or of the projects of the
-// classes.
+// readServers reads the servers of the account that the user named, or of the projects of the classes.
 func (s *observation) readServers(ctx context.Context) {
 	accounts, problems := s.Accounts(ctx, s.scope)
 	s.secretless = map[string]string{}
@@ -208,7 +205,7 @@ func (s *observation) addAccount(found *account.Account) {
 	s.places = append(s.places, &place{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
 }
 
-// readPlace reads the servers of a place with the first account that can.
+// readPlace reads the servers of a place with the first account that works.
 func (s *observation) readPlace(ctx context.Context, at *place) {
 	var failures []string
 	for _, used := range at.accounts {
@@ -222,7 +219,7 @@ func (s *observation) readPlace(ctx context.Context, at *place) {
 	s.miss("servers of "+at.String(), strings.Join(slices.Compact(failures), "; "))
 }
 
-// listServers believes a list without any server only the second time.
+// listServers lists servers. It accepts an empty list only the second time.
 func (s *observation) listServers(ctx context.Context, of *account.Account) ([]provider.Server, error) {
 	servers, err := of.Servers(ctx, nil)
 	if err != nil || len(servers) > 0 {
@@ -234,8 +231,8 @@ func (s *observation) listServers(ctx context.Context, of *account.Account) ([]p
 	return of.Servers(ctx, nil)
 }
 
-// readMissing reads servers that Machines name and that no list has shown, by their IDs: a list
-// alone does not prove that a server is gone. It says whether one is there.
+// readMissing reads servers that Machines name but no list contains, by ID: a list alone does not prove that a server
+// is gone. It reports whether any of them exists.
 func (s *observation) readMissing(ctx context.Context) (found bool) {
 	for _, machine := range s.machineViews {
 		at := s.placeOf(machine)
@@ -291,7 +288,7 @@ func (s *observation) readAsked(ctx context.Context) (found bool) {
 	return found
 }
 
-// readByID reads a server that the list of a place lacks. It says whether it is there.
+// readByID reads a server that the list of a place lacks, and reports whether it exists.
 func (s *observation) readByID(ctx context.Context, at *place, id string) bool {
 	server, err := at.used.Server(ctx, id)
 	switch {
@@ -306,7 +303,7 @@ func (s *observation) readByID(ctx context.Context, at *place, id string) bool {
 	return err == nil
 }
 
-// readDetails reads what no list has of the servers of a query about one Machine or server.
+// readDetails reads what lists lack, for a query about one Machine or server.
 func (s *observation) readDetails(ctx context.Context) {
 	for _, server := range s.serverViews {
 		if !s.query.isAboutOne() || !s.isShown(server) {
@@ -326,8 +323,8 @@ func (s *observation) readDetails(ctx context.Context) {
 	}
 }
 
-// readConsole reads what a console log explains. Where the user data of the server is not known, its lines are not
-// shown: they may repeat it.
+// readConsole reads a server's console log and its cause. If the server's user data is unknown, the log's lines are
+// dropped: they may repeat it.
 func (s *observation) readConsole(ctx context.Context, server *serverView) {
 	userData, isKnown := "", false
 	for _, class := range s.classes {
@@ -352,7 +349,7 @@ func (s *observation) readConsole(ctx context.Context, server *serverView) {
 	}
 }
 
-// miss notes what could not be read.
+// miss records what could not be read.
 func (s *observation) miss(what, cause string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,8 +358,8 @@ func (s *observation) miss(what, cause string) {
 	}
 }
 
-// missInCluster notes what could not be read because of the cluster. The cause is the same for
-// all that an outage hits, so that it is told once.
+// missInCluster records what could not be read from the cluster. All reads that fail in an outage get the same cause,
+// so that it is reported once.
 func (s *observation) missInCluster(what string, err error) {
 	var request *url.Error
 	switch {
@@ -377,7 +374,7 @@ func (s *observation) missInCluster(what string, err error) {
 	}
 }
 
-// failure is why a call of the API failed.
+// failure returns why an API call failed.
 func (s *observation) failure(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, errEmptyOnce):
@@ -389,7 +386,7 @@ func (s *observation) failure(ctx context.Context, err error) string {
 	return text
 }
 
-// unknown says what could not be read, each cause once.
+// unknown returns what could not be read, each cause once.
 func (s *observation) unknown() []string {
 	var texts []string
 	for cause, whats := range s.unread {

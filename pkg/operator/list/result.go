@@ -21,7 +21,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// result is what the query is about.
+// result returns what the query selects.
 func (s *observation) result() *Result {
 	found := &Result{Time: s.now, Read: map[string]int{}, NotChecked: map[string]int{}, Stale: s.staleTexts(),
 		MachinesRead: s.machinesRead, ServersRead: s.serversRead(), OrphansRead: s.serversRead() && s.allMachinesRead}
@@ -67,8 +67,7 @@ func (s *observation) result() *Result {
 	return found
 }
 
-// missServers says why Machines' servers are unknown, where nothing that was not read explains it: they may
-// be in other projects.
+// missServers records Machines whose servers are unknown although every read succeeded: they may be in other projects.
 func (s *observation) missServers(machines []*Machine) {
 	if len(s.unread) > 0 {
 		return
@@ -82,8 +81,7 @@ func (s *observation) missServers(machines []*Machine) {
 	}
 }
 
-// isClusterOfNobody says whether the cluster that the user names is in nothing that was read: it may
-// be misspelt.
+// isClusterOfNobody reports whether no class and no server has the query's cluster label: it may be misspelt.
 func (s *observation) isClusterOfNobody() bool {
 	if s.query.Cluster == nil || len(s.unread) > 0 {
 		return false
@@ -93,7 +91,7 @@ func (s *observation) isClusterOfNobody() bool {
 	return !slices.ContainsFunc(s.classes, ofClass) && !slices.ContainsFunc(s.serverViews, ofServer)
 }
 
-// serversOf are the Machine's servers, and then those that it names and that are not its own.
+// serversOf returns the Machine's own servers, followed by servers that it names but does not own.
 func (s *observation) serversOf(machine *machineView) []*serverView {
 	all := slices.Clone(machine.servers)
 	for _, server := range s.serverViews {
@@ -154,8 +152,8 @@ func (s *observation) machine(view *machineView) *Machine {
 	return made
 }
 
-// readiness is what the manager last said of the Machine's Node. It keeps the conditions of a Node
-// that is gone, and then says by the phase that it is.
+// readiness returns what the manager last reported about the Machine's Node. The manager keeps the conditions of a Node
+// that is gone; then only the phase shows that it is gone.
 func (s *observation) readiness(machine *machineView) Readiness {
 	conditions, phase := machine.Status.Conditions, machine.Status.CurrentStatus.Phase
 	isReady := slices.ContainsFunc(conditions, func(condition corev1.NodeCondition) bool {
@@ -178,7 +176,7 @@ func (s *observation) readiness(machine *machineView) Readiness {
 	}
 }
 
-// staleSince is how long ago the lease of a namespace expired; 0 if its readiness is not old.
+// staleSince returns how long ago the lease of a namespace expired; 0 if its readiness is current.
 func (s *observation) staleSince(namespace string) time.Duration {
 	at := slices.IndexFunc(s.leases, func(lease coordinationv1.Lease) bool { return lease.Namespace == namespace })
 	if at < 0 || s.leases[at].Spec.RenewTime == nil {
@@ -204,13 +202,13 @@ func (s *observation) staleTexts() []string {
 	return texts
 }
 
-// serversRead says whether all servers of all places were read.
+// serversRead reports whether all servers of all places were read.
 func (s *observation) serversRead() bool {
 	unread := func(at *place) bool { return at.used == nil || at.partial }
 	return len(s.places) > 0 && !slices.ContainsFunc(s.places, unread)
 }
 
-// count counts what is shown by cluster.
+// count counts the shown objects by cluster.
 func (s *observation) count(found *Result) []*Cluster {
 	counts := map[string]*Cluster{}
 	of := func(label string) *Cluster {
@@ -232,7 +230,7 @@ func (s *observation) count(found *Result) []*Cluster {
 	}
 	for _, server := range found.Servers {
 		if server.Cluster != "" && counts[server.Cluster] == nil && s.classesRead {
-			continue // another cluster's, shown because a Machine names it
+			continue // a server of another cluster, shown because a Machine names it
 		}
 		count := of(server.Cluster)
 		count.Servers++

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report has what the tasks of mcm-stackit find: findings, how sure they are, where
-// they are, and the exit code of them; and how texts of others are shown.
+// Package report defines findings with their verdict and position, and the exit codes; and formats text from outside
+// for a terminal.
 package report
 
 import (
@@ -15,39 +15,38 @@ import (
 const (
 	// ExitFine means that nothing is wrong.
 	ExitFine = 0
-	// ExitWrong means that something is wrong, or was found that was looked for.
+	// ExitWrong means that something is wrong, or that a search found something.
 	ExitWrong = 1
-	// ExitUnknown means that it could not be checked, with the reason.
+	// ExitUnknown means that a check was not possible. The output has the reason.
 	ExitUnknown = 2
 	// ExitUsage means that the command line is wrong.
 	ExitUsage = 64
 )
 
-// Verdict is what a Finding says of its subject.
+// Verdict is the result of a check.
 type Verdict string
 
 // The verdicts.
 const (
-	// Fine means that it was looked at and is right.
+	// Fine means that the subject was checked and is right.
 	Fine Verdict = "fine"
-	// Wrong means that it is not right.
+	// Wrong means that the subject is wrong.
 	Wrong Verdict = "wrong"
-	// Unknown means that it could not be checked.
+	// Unknown means that the subject could not be checked.
 	Unknown Verdict = "unknown"
-	// Hint means that nothing is wrong, but something is worth knowing. It does not change
-	// the exit code.
+	// Hint means that nothing is wrong, but something is worth knowing. It does not change the exit code.
 	Hint Verdict = "hint"
 )
 
-// Position is a place in a manifest; the zero value is none. Line and Column count from 1; they are 0
-// for a file that could not be read.
+// Position is a place in a manifest; the zero value means none. Line and Column start at 1; they are 0 for a file that
+// could not be read.
 type Position struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
 }
 
-// String has the form of compilers: file:line:column.
+// String returns the position as compilers write it: file:line:column.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -55,22 +54,22 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Finding is one thing that was looked at. It never holds a secret.
+// Finding is the result of one check. It never contains a secret.
 type Finding struct {
 	Verdict Verdict `json:"verdict"`
-	// Subject is what was looked at, such as "MachineClass default/worker" or "clock".
+	// Subject is what was checked, such as "MachineClass default/worker" or "clock".
 	Subject string `json:"subject"`
-	// Position is where it stands, if it came from a file.
+	// Position is the subject's place in a file, if it came from a file.
 	Position Position `json:"position,omitzero"`
-	// Field is the path of the field that the finding is about; "" if it is about none.
+	// Field is the path of the field concerned; "" if there is none.
 	Field string `json:"field,omitempty"`
 	// Found is what was found, in one line.
 	Found string `json:"found"`
-	// Remedy is what is right, or how to mend it; "" if Found says it.
+	// Remedy is the correct value, or how to fix the problem; "" if Found says it.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// String has the form of compilers: file:line:column: subject: field: found; remedy.
+// String returns the finding as compilers write it: file:line:column: subject: field: found; remedy.
 func (f Finding) String() string {
 	var parts []string
 	if f.Position != (Position{}) {
@@ -87,7 +86,7 @@ func (f Finding) String() string {
 	return text
 }
 
-// Findings are what a command found, in the order in which it looked.
+// Findings are the findings of a command, in the order of its checks.
 type Findings []Finding
 
 // Count counts the findings by verdict.
@@ -99,8 +98,7 @@ func (f Findings) Count() map[Verdict]int {
 	return count
 }
 
-// ExitCode returns ExitWrong if anything is wrong, else ExitUnknown if anything could not be
-// told, else ExitFine.
+// ExitCode returns ExitWrong if any finding is Wrong, else ExitUnknown if any is Unknown, else ExitFine.
 func (f Findings) ExitCode() int {
 	switch count := f.Count(); {
 	case count[Wrong] > 0:
@@ -112,8 +110,7 @@ func (f Findings) ExitCode() int {
 	}
 }
 
-// OneLine makes a text of others fit for a terminal: one line, and nothing that a terminal
-// would take for a command.
+// OneLine makes text from outside safe for a terminal: one line, without control characters.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -123,7 +120,7 @@ func OneLine(text string) string {
 	}, strings.Join(strings.Fields(text), " "))
 }
 
-// Some names the first of many: "a, b, c and 4 more".
+// Some joins the first few of many names: "a, b, c and 4 more".
 func Some(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -132,7 +129,7 @@ func Some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Count is a number with its noun: "1 server", "2 servers".
+// Count formats a number with its noun: "1 server", "2 servers".
 func Count(number int, noun string) string {
 	switch {
 	case number == 1:

@@ -21,17 +21,16 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// classCheck is a class with what is known of it.
+// classCheck is the check of one class.
 type classCheck struct {
 	*object
 	class *v1alpha1.MachineClass
-	// secrets are those of the class, in the order in which the manager merges them; nil if
-	// one of them cannot be had.
+	// secrets are the class's Secrets, in the order in which the manager merges them; nil if any of them is unavailable.
 	secrets []*object
-	// secret is what they are merged to.
+	// secret is the merged Secret.
 	secret *corev1.Secret
 	inputs *provider.Inputs
-	// rejected are the errors that were reported.
+	// rejected are the errors reported so far.
 	rejected field.ErrorList
 }
 
@@ -63,8 +62,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	}
 }
 
-// reportInput reports an error of Inspect where its field stands. What a Secret that is not
-// there could have said is not reported.
+// reportInput reports an error of Inspect at its field. Errors that a missing Secret may explain are dropped.
 func (v *validator) reportInput(check *classCheck, err *field.Error) {
 	if key, ok := strings.CutPrefix(err.Field, apis.SecretPath.String()+"."); ok {
 		if check.secrets != nil {
@@ -86,7 +84,7 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 	v.report(check.object, report.Wrong, strings.TrimPrefix(err.Field, "machineClass."), body(err))
 }
 
-// accepts says whether nothing is wrong with a field of the providerSpec.
+// accepts reports whether no error was reported for a field of the providerSpec.
 func (c *classCheck) accepts(path string) bool {
 	path = apis.SpecPath.String() + "." + path
 	return !slices.ContainsFunc(c.rejected, func(err *field.Error) bool {
@@ -95,7 +93,7 @@ func (c *classCheck) accepts(path string) bool {
 	})
 }
 
-// regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
+// regionOfSecret reports whether the class has no region of its own, but its Secrets have one.
 func (c *classCheck) regionOfSecret() bool {
 	spec, wrong := apis.DecodeNeeded(c.class.ProviderSpec.Raw)
 	region := apis.SpecPath.Child("region").String()
@@ -103,8 +101,8 @@ func (c *classCheck) regionOfSecret() bool {
 	return spec.Region == "" && !isHidden && c.inputs.Secret.Region != ""
 }
 
-// checkClusterLabel asks for what tells the cluster's servers from those of others. Labels
-// that cannot be decoded are reported already.
+// checkClusterLabel requires a label that distinguishes the cluster's servers from other clusters'. Labels that cannot
+// be decoded were reported before.
 func (v *validator) checkClusterLabel(check *classCheck) {
 	undecoded := slices.ContainsFunc(check.rejected, func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
 	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded {
@@ -116,8 +114,8 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 			"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 
-// checkImageAlone hints at an image without a bootVolume: STACKIT's own driver sends it so, and what
-// a server gets then was not measured.
+// checkImageAlone gives a hint for an image without a bootVolume. STACKIT's own driver sends requests like that; which
+// disk the server gets was not measured.
 func (v *validator) checkImageAlone(check *classCheck) {
 	if spec := check.inputs.Spec; spec.ImageID != "" && spec.BootVolume == nil && check.accepts("bootVolume") {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("imageId").String(),
@@ -126,12 +124,10 @@ func (v *validator) checkImageAlone(check *classCheck) {
 	}
 }
 
-// checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
-// machine_util.go:146), which cannot be imported. The manager leaves machines of a class
-// that breaks it alone, and says so in its log only. What is there must be what the
-// providerSpec makes: Gardener's cluster-autoscaler, which scales a pool up from zero, takes
-// the nodeTemplate for the Node, with its capacity, and with instanceType, region, zone and
-// architecture as labels.
+// checkNodeTemplate applies the rule of the manager's validateNodeTemplate (v0.62.1 machine_util.go:146), which cannot
+// be imported. The manager ignores the Machines of a class that breaks it, and only logs that. The template must also
+// match the providerSpec: to scale a pool up from zero, Gardener's cluster-autoscaler takes the nodeTemplate for the
+// Node, with its capacity, and with instanceType, region, zone and architecture as labels.
 func (v *validator) checkNodeTemplate(check *classCheck) {
 	template, spec := check.class.NodeTemplate, check.inputs.Spec
 	if template == nil {
@@ -161,9 +157,8 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 	}
 }
 
-// secretsOf returns the Secrets of a class in the order in which the manager merges them
-// (v0.62.1 machine_util.go:97); nil if not all of them can be had, with the reason reported
-// or, where they are not given, among the missing.
+// secretsOf returns the Secrets of a class in the order in which the manager merges them (v0.62.1 machine_util.go:97);
+// nil if any of them is unavailable, for which it reports the reason.
 func (v *validator) secretsOf(check *classCheck) []*object {
 	on, class := check.object, check.class
 	if len(account.SecretRefs(class)) == 0 {
@@ -192,15 +187,15 @@ func (v *validator) secretsOf(check *classCheck) []*object {
 	return secrets
 }
 
-// secretOfReference returns the Secret that a class names; nil if it cannot be had. The one
-// that the user names takes its place.
+// secretOfReference returns the Secret that a class refers to; nil if it is unavailable, or replaced by the Secret that
+// the user named.
 func (v *validator) secretOfReference(on *object, path string, ref *corev1.SecretReference) *object {
 	if ref.Name == "" {
 		v.wrong(on, path+".name", "Required value: name the Secret")
 		return nil
 	}
 	if ref.Namespace != on.namespace {
-		// v0.62.1 app.go:270: the manager's cache has the Secrets of this namespace only.
+		// The manager's cache has the Secrets of this namespace only (v0.62.1 app.go:270).
 		v.invalid(on, path+".namespace", ref.Namespace,
 			"must be %q, the namespace of the class: machine-controller-manager sees no other Secrets", on.namespace)
 	}
@@ -216,7 +211,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	return nil
 }
 
-// secretData returns the data of an object that is a Secret.
+// secretData returns the data of a Secret; nil for other objects.
 func (o *object) secretData() map[string][]byte {
 	if secret, ok := o.value.(*corev1.Secret); ok {
 		return secret.Data
@@ -224,7 +219,7 @@ func (o *object) secretData() map[string][]byte {
 	return nil
 }
 
-// merged returns one Secret with the data of all; later ones win.
+// merged returns one Secret with the data of all; later Secrets win.
 func merged(secrets []*object) *corev1.Secret {
 	secret := &corev1.Secret{Data: map[string][]byte{}}
 	for _, each := range secrets {
@@ -233,17 +228,16 @@ func merged(secrets []*object) *corev1.Secret {
 	return secret
 }
 
-// otherSpelling has Gardener's names of keys.
+// otherSpelling maps keys to Gardener's names for them.
 var otherSpelling = map[string]string{
 	apis.SecretProjectID:         apis.SecretProjectIDGardener,
 	apis.SecretServiceAccountKey: apis.SecretServiceAccountGardener,
 }
 
-// placeholder stands in the samples for what is nobody else's to know.
+// placeholder is the samples' placeholder for values that only the user knows.
 const placeholder = "replace-me"
 
-// holderOf returns the Secret that has a key, and the name under which it has it; nil if none
-// has it.
+// holderOf returns the Secret that has a key, and the key's name there; nil if no Secret has it.
 func (c *classCheck) holderOf(key string) (holder *object, name string) {
 	for _, secret := range slices.Backward(c.secrets) {
 		for _, name := range []string{key, otherSpelling[key]} {
@@ -255,8 +249,7 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 	return nil, ""
 }
 
-// reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
-// it, or, if none does, at the last one.
+// reportKey reports a problem with a key of the class's Secrets, at the Secret that has it, else at the last one.
 func (v *validator) reportKey(check *classCheck, key, text string) {
 	v.reportKeyAs(report.Wrong, check, key, text)
 }
@@ -276,7 +269,7 @@ func (v *validator) reportKeyAs(verdict report.Verdict, check *classCheck, key, 
 	v.report(last, verdict, last.keyPath(key), text)
 }
 
-// keyPath returns where a key of a Secret stands, or should.
+// keyPath returns the path of a key in a Secret, also if the key is missing.
 func (o *object) keyPath(key string) string {
 	parent := "data"
 	if o.has("stringData") && (o.has("stringData", key) || !o.has("data")) {
@@ -285,8 +278,8 @@ func (o *object) keyPath(key string) string {
 	return apis.ChildPath(field.NewPath(parent), key).String()
 }
 
-// checkUserData: without the key the manager never calls the driver, and the Machine shows
-// nothing (v0.62.1 userdata.go:48).
+// checkUserData requires the key userData. Without it the manager never calls the driver, and the Machine's status
+// stays empty (v0.62.1 userdata.go:48).
 func (v *validator) checkUserData(check *classCheck) {
 	data, ok := check.secret.Data[apis.SecretUserData]
 	if hint := userDataHint(string(data), true); hint != "" && !bytes.Contains(data, []byte(placeholder)) {
@@ -298,8 +291,8 @@ func (v *validator) checkUserData(check *classCheck) {
 	}
 }
 
-// checkCredentials asks what the session says of the service-account key, or of the workload
-// identity. What is in a file of the sidecar's pod cannot be checked here.
+// checkCredentials checks the service-account key or the workload identity. Files in the sidecar's pod cannot be
+// checked here.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.Sessions.Session(provider.Credentials(secret))
 	if unusable := provider.CredentialsProblem(secret, err, check.rejected); unusable != nil {

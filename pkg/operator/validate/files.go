@@ -30,22 +30,22 @@ import (
 )
 
 const (
-	// stdin is the name of the standard input.
+	// stdin is the file name for standard input.
 	stdin = "-"
-	// maxURL is how large what a URL shows may be.
+	// maxURL is the maximum size of the content at a URL.
 	maxURL = 1 << 20
 )
 
-// source is a text that is read once.
+// source is a text to read once.
 type source struct {
-	// name is how findings show it, and key what the user named.
+	// name is shown in findings; key is the name that the user gave.
 	name, key string
-	// itself says that the user named it, and not a folder that it is in.
+	// itself means that the user named the file itself, not its folder.
 	itself bool
 	read   func(context.Context) ([]byte, error)
 }
 
-// sources expands the names as kubectl does. What cannot be found is reported.
+// sources expands the file names as kubectl does. It reports names that match nothing.
 func (v *validator) sources() []source {
 	var all []source
 	add := func(key string, itself bool, read func(context.Context) ([]byte, error)) {
@@ -82,7 +82,7 @@ func (v *validator) sources() []source {
 	return all
 }
 
-// pathsOf returns the files of a name, which may be a file, a folder or a pattern.
+// pathsOf returns the files for a name, which may be a file, a folder or a pattern.
 func pathsOf(name string, recursive bool) ([]string, error) {
 	names := []string{name}
 	if _, err := os.Stat(name); err != nil {
@@ -119,7 +119,7 @@ func isURL(name string) bool {
 	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
 }
 
-// withoutSecrets leaves out what may be a secret in a URL: user, query and fragment.
+// withoutSecrets drops the parts of a URL that may be secret: user, query and fragment.
 func withoutSecrets(name string) string {
 	parsed, err := url.Parse(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		var failed *url.Error
-		if errors.As(err, &failed) { // it repeats the URL
+		if errors.As(err, &failed) { // url.Error repeats the URL
 			err = failed.Err
 		}
 		return nil, err
@@ -154,8 +154,8 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	return content, err
 }
 
-// checkLocal returns an error if a kustomization, or one in a folder that it names, names anything that is not on this
-// computer: kustomize would clone or fetch it, however large it is and long it takes.
+// checkLocal returns an error if a kustomization, or one in a folder that it names, names something that is not on this
+// computer: kustomize would clone or fetch it, without limits on size and time.
 func checkLocal(folder string, seen map[string]bool) error {
 	if folder = filepath.Clean(folder); seen[folder] {
 		return nil
@@ -164,11 +164,11 @@ func checkLocal(folder string, seen map[string]bool) error {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		text, err := os.ReadFile(filepath.Clean(filepath.Join(folder, name)))
 		var read types.Kustomization
-		if err != nil || sigsyaml.Unmarshal(text, &read) != nil { // which kustomize reports
+		if err != nil || sigsyaml.Unmarshal(text, &read) != nil { // kustomize reports it
 			continue
 		}
 		for _, named := range namedBy(&read) {
-			if strings.ContainsAny(named, "\n{[") { // not a name, but the object itself
+			if strings.ContainsAny(named, "\n{[") { // an inline object, not a name
 				continue
 			}
 			path := filepath.Join(folder, named)
@@ -236,7 +236,7 @@ func kustomized(folder string) ([]byte, error) {
 // unread reports a source that cannot be read.
 func (v *validator) unread(name string, err error) {
 	var path *os.PathError
-	if errors.As(err, &path) { // it repeats the name
+	if errors.As(err, &path) { // os.PathError repeats the name
 		err = path.Err
 	}
 	v.add(report.Finding{
@@ -245,7 +245,7 @@ func (v *validator) unread(name string, err error) {
 	})
 }
 
-// document is a part of a source that is read by itself: an error in it hides no other.
+// document is a part of a source that is read independently: an error in it does not hide errors in others.
 type document struct {
 	*validator
 	source *source
@@ -254,13 +254,13 @@ type document struct {
 	lines int
 }
 
-// separator is a line that begins a YAML document (---), or ends one (...).
+// separator matches a line that starts a YAML document (---) or ends one (...).
 var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
 
-// isJSON reports whether a text begins as a JSON object does.
+// isJSON reports whether a text starts like a JSON object.
 func isJSON(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// split returns the documents of a source with this text.
+// split splits the text of a source into documents.
 func (v *validator) split(from *source, text []byte) []*document {
 	var documents []*document
 	begin, lines := 0, 0
@@ -269,7 +269,7 @@ func (v *validator) split(from *source, text []byte) []*document {
 		lines += bytes.Count(text[begin:end], []byte("\n"))
 		begin = end
 	}
-	if isJSON(text) { // values one behind the other, as jq prints them
+	if isJSON(text) { // concatenated values, as jq prints them
 		values := json.NewDecoder(bytes.NewReader(text))
 		for values.Decode(new(json.RawMessage)) == nil {
 			cut(int(values.InputOffset()))

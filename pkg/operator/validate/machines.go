@@ -17,12 +17,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// managerClassKind is the one class.kind for which the manager keeps a class in use
-// (v0.62.1 machineclass.go:31); it makes no machine of another.
+// managerClassKind is the only class.kind for which the manager creates machines and keeps the class in use (v0.62.1
+// machineclass.go:31).
 const managerClassKind = "MachineClass"
 
-// minMachineName is the least length of a Machine's name in bytes: the manager takes the
-// last five for the bootstrap token's ID, and panics without (v0.62.1 userdata.go:172).
+// minMachineName is the minimum length of a Machine's name in bytes: the manager uses the last five bytes for the
+// bootstrap token's ID, and panics on a shorter name (v0.62.1 userdata.go:172).
 const minMachineName = 5
 
 // checkMachine checks a Machine by the rules of the manager and the driver.
@@ -47,15 +47,15 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
 }
 
-// checkDeployment checks a MachineDeployment by the rules of the manager. The names of its Machines are
-// right: the API server cuts a name that it generates.
+// checkDeployment checks a MachineDeployment by the rules of the manager. It need not check the length of Machine
+// names: the API server shortens names that it generates.
 func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeployment) {
 	given = given.DeepCopy()
 	switch selector := given.Spec.Selector; {
 	case selector == nil:
 		v.wrong(on, "spec.selector", "Required value: set matchLabels to labels of spec.template.metadata: "+
 			"without a selector, machine-controller-manager fails")
-		// The manager's validation panics without one (v0.62.1 machinedeployment.go:106).
+		// Without a selector the manager's validation panics (v0.62.1 machinedeployment.go:106).
 		given.Spec.Selector = &metav1.LabelSelector{}
 	case len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0:
 		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one; "+
@@ -74,20 +74,20 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 	v.checkClassReference(on, "spec.template.spec.class", &given.Spec.Template.Spec.Class)
 }
 
-// reportManagers reports what the manager's own validation refuses. The manager says so in
-// its log only, and leaves the object alone.
+// reportManagers reports the errors of the manager's own validation. The manager only logs them, and ignores the
+// object.
 func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 	for _, err := range errs {
 		text := body(err)
-		if err.Type == field.ErrorTypeRequired { // so it calls values that are wrong, too
+		if err.Type == field.ErrorTypeRequired { // the manager uses this type for wrong values, too
 			text = err.Detail
 		}
 		v.wrong(on, err.Field, "%s; machine-controller-manager leaves the object alone until then", text)
 	}
 }
 
-// checkClassReference checks that the class is there, and of the kind that the manager
-// knows. What is missing of the reference, the manager's own validation has found.
+// checkClassReference checks that the class exists and has the kind that the manager supports. The manager's own
+// validation checks the rest of the reference.
 func (v *validator) checkClassReference(on *object, path string, class *v1alpha1.ClassSpec) {
 	if class.Kind != "" && class.Kind != managerClassKind {
 		v.report(on, report.Wrong, path+".kind", body(field.NotSupported(nil, class.Kind, []string{managerClassKind})))

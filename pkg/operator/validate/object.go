@@ -37,23 +37,23 @@ const (
 	kindSecret     = "Secret"
 )
 
-// object is one that is checked.
+// object is an object to check.
 type object struct {
 	kind, namespace, name string
 	value                 client.Object
-	// problems are what decoding found; partial says that it came to an end before the rest.
+	// problems are the errors of decoding; partial means that decoding stopped early.
 	problems []problem
 	partial  bool
-	// used says that a class uses it, which is a Secret.
+	// used means that a class uses this Secret.
 	used bool
-	// file, lines and node say where it stands: lines is the number of those before its
-	// document. node is nil for the Secret of a cluster.
+	// file, lines and node are the object's position: lines is the number of lines before its document. node is nil for a
+	// Secret read from a cluster.
 	file  string
 	lines int
 	node  *yaml.Node
 }
 
-// problem is what is wrong with a field.
+// problem is an error at a field.
 type problem struct{ path, text string }
 
 func (o *object) subject() string {
@@ -64,20 +64,20 @@ func (o *object) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
 }
 
-// position returns where a field stands, or the object that should have it. The path has the
-// form of package field.
+// position returns the position of a field, or of its closest parent in the file. The path has the form of package
+// field.
 func (o *object) position(path string) report.Position {
 	if o.node == nil {
 		return report.Position{}
 	}
 	at, found := find(o.node, pathNames(path), isSame)
-	if !found { // the finding may be about a key in another case
+	if !found { // the path may have a key in another case
 		at, _ = find(o.node, pathNames(path), strings.EqualFold)
 	}
 	return report.Position{File: o.file, Line: o.lines + at.Line, Column: at.Column}
 }
 
-// has says whether an object of a file has the field that the names lead to.
+// has reports whether an object of a file has the field at the path names.
 func (o *object) has(names ...string) bool {
 	if o.node == nil {
 		return false
@@ -86,7 +86,7 @@ func (o *object) has(names ...string) bool {
 	return found
 }
 
-// wrong reports what is wrong with the document at a node of it.
+// wrong reports a problem at a line and column of the document.
 func (r *document) wrong(verdict report.Verdict, line, column int, found string) {
 	r.add(report.Finding{
 		Verdict: verdict, Position: report.Position{File: r.source.name, Line: r.lines + line, Column: column},
@@ -94,8 +94,8 @@ func (r *document) wrong(verdict report.Verdict, line, column int, found string)
 	})
 }
 
-// read decodes to the end: YAML has line ends, such as those of UTF-16, by which more documents are found than the
-// separators show.
+// read decodes the whole document. It may hold more YAML documents than the separators show: YAML has other line ends,
+// such as those of UTF-16.
 func (r *document) read() {
 	var documents []*yaml.Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(r.text)); ; {
@@ -113,7 +113,7 @@ func (r *document) read() {
 	}
 	for _, document := range documents {
 		text := r.text
-		if len(documents) > 1 { // the library writes it again: close to what it was
+		if len(documents) > 1 { // re-encoded by the library, close to the original
 			text, _ = yaml.Marshal(document)
 		}
 		r.readOne(document, text)
@@ -135,7 +135,7 @@ func (r *document) readOne(document *yaml.Node, text []byte) {
 	r.take(root, object)
 }
 
-// take makes objects of a value: one, those of a List, or none of null.
+// take adds the objects of a value: one, the items of a List, or none for null.
 func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	node = target(node)
 	var content any
@@ -144,7 +144,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	}
 	fields, _ := content.(map[string]any)
 	textOf := func(names ...string) string {
-		text, _, _ := unstructured.NestedString(fields, names...) // decode reports what is no text
+		text, _, _ := unstructured.NestedString(fields, names...) // decode reports non-strings
 		return text
 	}
 	apiVersion, kind := textOf("apiVersion"), textOf("kind")
@@ -184,7 +184,7 @@ func (r *document) takeItems(items *yaml.Node, list json.RawMessage) {
 	}
 }
 
-// machineKinds are those of the manager's API group.
+// machineKinds are the kinds of the manager's API group.
 var machineKinds = []string{kindClass, kindMachine, kindDeployment, "MachineSet"}
 
 func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value json.RawMessage) {
@@ -213,7 +213,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	var whole bool
 	given.problems, whole = decode(value, given.value)
 	given.partial = !whole
-	// A newer manager may have written more there.
+	// A newer manager may have more status fields.
 	given.problems = slices.DeleteFunc(given.problems, func(found problem) bool {
 		return strings.HasPrefix(found.path, "status.")
 	})
@@ -230,7 +230,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	r.objects = append(r.objects, given)
 }
 
-// mergeStringData does what the API server does with a Secret.
+// mergeStringData merges stringData into data, as the API server does.
 func mergeStringData(secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
@@ -240,9 +240,8 @@ func mergeStringData(secret *corev1.Secret) {
 	}
 }
 
-// decode decodes an object, and returns the first part that has the wrong type and the fields that
-// are not known. Where a part cannot be decoded at all, such as a quantity, whole is false: what
-// comes behind it is missing.
+// decode decodes an object. It returns unknown fields and the first part that has the wrong type. whole is false if a
+// part cannot be decoded at all, such as a quantity: the parts after it are missing then.
 func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 	unknown, wrong := apis.Decode(value, into, nil)
 	problems = unknownFields("", unknown)
@@ -250,7 +249,7 @@ func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 		return problems, true
 	}
 	var all any
-	_ = json.Unmarshal(value, &all) // without a number that is too large
+	_ = json.Unmarshal(value, &all) // drops numbers that are too large
 	path := locate(all, nil, func(part any) bool {
 		text, err := json.Marshal(part)
 		_, wrong := apis.Decode(text, into.DeepCopyObject(), nil)
@@ -262,8 +261,8 @@ func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 	return append(problems, problem{path.String(), body(wrong[0])}), wrong[0].Field != (*field.Path)(nil).String()
 }
 
-// locate returns the path of the first part that is wrong by itself, down to its smallest part. wrong
-// says whether an object is that has nothing but a value in the path.
+// locate returns the path of the first part that is wrong on its own, as deep as possible. wrong reports whether an
+// object is wrong that contains only the value at the path.
 func locate(value any, path *field.Path, wrong func(any) bool) *field.Path {
 	switch value := value.(type) {
 	case map[string]any:
@@ -284,7 +283,7 @@ func locate(value any, path *field.Path, wrong func(any) bool) *field.Path {
 	return path
 }
 
-// unknownFields are what package apis says of fields that a type does not have.
+// unknownFields returns a problem for each unknown field in the errors of package apis.
 func unknownFields(prefix string, errs []error) []problem {
 	var problems []problem
 	for _, err := range errs {
@@ -296,10 +295,10 @@ func unknownFields(prefix string, errs []error) []problem {
 	return problems
 }
 
-// yamlError matches the reader's errors; those about the first line do not name it.
+// yamlError matches errors of the YAML reader; for the first line, they have no line number.
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
-// notYAML says where and why a text is no YAML.
+// notYAML returns the line and the reason why a text is not YAML.
 func notYAML(err error) (line int, found string) {
 	line, found = 1, err.Error()
 	if parts := yamlError.FindStringSubmatch(found); parts != nil {
@@ -308,14 +307,14 @@ func notYAML(err error) (line int, found string) {
 			line = named
 		}
 	}
-	if strings.HasPrefix(found, "unknown anchor") { // it repeats what may be a secret
+	if strings.HasPrefix(found, "unknown anchor") { // its name may be a secret
 		found = "a text that begins with * is an alias, and has no anchor; put it in quotes"
 	}
 	return line, "is not YAML: " + found + "; a template must be rendered first"
 }
 
-// duplicate returns the second of two equal keys. The strict decoder of sigs.k8s.io/yaml takes
-// a key that overrides one that is merged in (<<) for one as well.
+// duplicate returns the second of two equal keys; nil if there are none. The strict decoder of sigs.k8s.io/yaml also
+// reports a key that overrides a merged one (<<).
 func duplicate(node *yaml.Node) *yaml.Node {
 	seen := map[string]bool{}
 	for i, content := range node.Content {
@@ -332,7 +331,7 @@ func duplicate(node *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// pathPart is a name in a path, or a key or index between brackets.
+// pathPart matches a name in a path, or a key or index in brackets.
 var pathPart = regexp.MustCompile(`\[[^]]*\]|[^.[]+`)
 
 // pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
@@ -344,7 +343,7 @@ func pathNames(path string) []string {
 	return names
 }
 
-// find follows names into a node, as far as they are there.
+// find follows names into a node as far as they exist. all reports whether it found all of them.
 func find(node *yaml.Node, names []string, isName func(key, name string) bool) (at *yaml.Node, all bool) {
 	at = node
 	for _, name := range names {
@@ -367,8 +366,8 @@ func target(node *yaml.Node) *yaml.Node {
 
 func isSame(key, name string) bool { return key == name }
 
-// child returns the value of a mapping's key, or of a sequence's index; nil if there is none, or it is
-// merged in (<<).
+// child returns the value of a mapping's key or of a sequence's index; nil if there is none, or if it is merged in
+// (<<).
 func child(node *yaml.Node, name string, isName func(key, name string) bool) *yaml.Node {
 	if node.Kind == yaml.SequenceNode {
 		if index, err := strconv.Atoi(name); err == nil && index >= 0 && index < len(node.Content) {

@@ -24,31 +24,29 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// catalogue is what the API has in an account. Each thing is read once, however many classes
-// name it.
+// catalogue caches what the API returns for an account. Each resource is read once, however many classes name it.
 type catalogue struct {
 	*validator
 	account *account.Account
 	checks  []*onlineCheck
 	answers map[string]answer
-	// failure is why a read failed; after it nothing more is asked, and the classes untold are not
-	// checked to the end. notChecked is what the account may not read, or the API does not tell.
+	// failure is the error of the first read that failed; after it no more reads are made, and the classes in untold are
+	// not fully checked. notChecked lists what the account may not read or the API does not show.
 	failure    error
 	untold     []string
 	notChecked []string
 }
 
-// answer is the API's to a read.
+// answer is the API's answer to a read.
 type answer struct {
 	value any
 	err   error
 }
 
-// errUnchecked says that a thing could not be looked for; why is reported once for all.
+// errUnchecked means that a resource could not be checked; the reason is reported once for all of them.
 var errUnchecked = errors.New("could not be checked")
 
-// checkOnline asks the API for what the classes name. Classes of one account share what is
-// read.
+// checkOnline checks with the API that what the classes name exists. Classes of one account share its reads.
 func (v *validator) checkOnline(ctx context.Context) {
 	var catalogues []*catalogue
 	for _, class := range v.classes {
@@ -88,7 +86,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 	}
 }
 
-// check asks for all that a class names and that is not wrong already.
+// check checks everything that a class names, except fields already reported.
 func (c *catalogue) check(ctx context.Context, class *classCheck) {
 	k := &onlineCheck{classCheck: class, catalogue: c, spec: class.inputs.Spec}
 	c.checks = append(c.checks, k)
@@ -105,8 +103,8 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 
 var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
 
-// accountOf returns the account of a class: that of its own Secrets or the one that is named
-// in their place, or, where these are not given, of flags and environment.
+// accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags and
+// environment.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	region := class.inputs.Spec.Region
 	switch {
@@ -122,28 +120,27 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	return v.Open(class.secret, region, strings.Join(names, ", "))
 }
 
-// add reports something of the account.
+// add reports a finding about the account.
 func (c *catalogue) add(verdict report.Verdict, found, remedy string) {
 	c.validator.add(report.Finding{
 		Verdict: verdict, Subject: c.account.String(), Found: report.OneLine(found), Remedy: remedy,
 	})
 }
 
-// skip notes once what is not checked.
+// skip records once what is not checked.
 func (c *catalogue) skip(what string) {
 	if !slices.Contains(c.notChecked, what) {
 		c.notChecked = append(c.notChecked, what)
 	}
 }
 
-// read is one of the API's, with the permission that the API document names; "" if a token is
-// enough.
+// read is a read of the API, with its permission in the API document; "" if any token will do.
 type read[T any] struct {
 	what, permission string
 	call             func(ctx context.Context, api iaas.DefaultAPI, project, region, id string) (T, error)
 }
 
-// request is one of the SDK's.
+// request is a request of the SDK.
 type request[T any] interface{ Execute() (T, error) }
 
 func listOf[T any, R request[T]](what, permission string, call func(api iaas.DefaultAPI, ctx context.Context, project, region string) R) read[T] {
@@ -179,8 +176,8 @@ var (
 	volume             = oneOf("volume", "iaas.volume.get", iaas.DefaultAPI.GetVolume)
 )
 
-// ask makes a read, unless it was made before. The error is one by which provider.IsNotFound
-// tells that the thing does not exist, or errUnchecked.
+// ask makes a read, or returns the result of an earlier one. Its error is errUnchecked, or one for which
+// provider.IsNotFound is true.
 func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, error) {
 	what := strings.TrimSpace(of.what + " " + id)
 	if known, ok := c.answers[what]; ok {
@@ -208,19 +205,18 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 	return value, err
 }
 
-// onlineCheck asks the API for what one class names.
+// onlineCheck checks one class with the API.
 type onlineCheck struct {
 	*classCheck
 	*catalogue
 	spec *apis.ProviderSpec
-	// machineType is nil if it is not known.
+	// machineType is nil if unknown.
 	machineType *iaas.MachineType
-	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
-	// none is made or it is not known.
+	// newVolume is the size in GB of the boot volume created for a machine; 0 if none is created or the size is unknown.
 	newVolume int64
 }
 
-// named asks for a thing that the class names by its ID, and reports whether it is there.
+// named checks a resource that the class names by ID, and reports whether it exists.
 func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T], id string) (*T, bool) {
 	value, err := ask(ctx, k.catalogue, of, id)
 	if provider.IsNotFound(err) {
@@ -229,13 +225,13 @@ func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T],
 	return value, err == nil
 }
 
-// missing reports a thing that the class names and the API does not have.
+// missing reports a resource that the class names and the API does not have.
 func (k *onlineCheck) missing(path, thing string) {
 	k.wrong(k.object, "providerSpec."+path, "%s does not exist; must be one that project %s can use in region %s",
 		thing, k.account.Session.ProjectID, k.account.Region)
 }
 
-// checkRegion says whether the region is there, or at least not known to be missing.
+// checkRegion reports whether the region exists; true if that is unknown.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.account.Region
 	list, err := ask(ctx, k.catalogue, zones, "")
@@ -252,7 +248,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		return true
 	}
 	zone, path := k.spec.AvailabilityZone, "providerSpec.availabilityZone"
-	if zone == "" && k.class.NodeTemplate != nil { // else the two are compared already
+	if zone == "" && k.class.NodeTemplate != nil { // otherwise the two were compared before
 		zone, path = k.class.NodeTemplate.Zone, "nodeTemplate.zone"
 	}
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
@@ -279,9 +275,9 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	k.missing("machineType", "machine type "+k.spec.MachineType)
 }
 
-// checkCapacity compares the nodeTemplate with the machine type. Less than that is fine: a
-// Node has less memory than its server. With more, the autoscaler makes machines on which the
-// Pods that it makes them for do not fit. Of GPUs, the API does not tell.
+// checkCapacity compares the nodeTemplate's capacity with the machine type's. Less is fine: a Node has less memory than
+// its server. With more, the autoscaler creates machines on which the pending Pods do not fit. GPUs are not compared:
+// the API does not show them.
 func (k *onlineCheck) checkCapacity() {
 	template := k.class.NodeTemplate
 	if template == nil {
@@ -289,7 +285,7 @@ func (k *onlineCheck) checkCapacity() {
 	}
 	for name, has := range map[corev1.ResourceName]*resource.Quantity{
 		corev1.ResourceCPU: resource.NewQuantity(k.machineType.Vcpus, resource.DecimalSI),
-		// The API says MB and means MiB: its c2i.2 has 4096.
+		// The API's MB are MiB: its c2i.2 has 4096.
 		corev1.ResourceMemory: resource.NewQuantity(k.machineType.Ram<<20, resource.BinarySI),
 	} {
 		if wanted := template.Capacity[name]; wanted.Cmp(*has) > 0 {
@@ -299,7 +295,7 @@ func (k *onlineCheck) checkCapacity() {
 	}
 }
 
-// checkBoot asks for what the disk is made from, and for its performance class.
+// checkBoot checks the boot volume's source and its performance class.
 func (k *onlineCheck) checkBoot(ctx context.Context) {
 	boot := k.spec.BootVolume
 	if boot == nil && k.spec.ImageID != "" {
@@ -348,7 +344,7 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 	k.missing(path, "performance class "+name)
 }
 
-// checkImage compares what an image asks for with the disk, the machine type and the node.
+// checkImage compares an image's requirements with the disk, the machine type and the node.
 func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	const size, available = "providerSpec.bootVolume.size", "AVAILABLE"
 	if status := image.GetStatus(); status != available {
@@ -368,11 +364,10 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	k.checkArchitecture(image)
 }
 
-// autoscalersArchitecture is what cluster-autoscaler takes where the nodeTemplate has none.
+// autoscalersArchitecture is cluster-autoscaler's default if the nodeTemplate has no architecture.
 const autoscalersArchitecture = "amd64"
 
-// checkArchitecture compares the image with the nodeTemplate. Of what architecture a
-// machine type is, the API does not tell.
+// checkArchitecture compares the image with the nodeTemplate. The API does not show a machine type's architecture.
 func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	config := image.GetConfig()
 	want, template := config.GetArchitecture(), k.class.NodeTemplate
@@ -393,7 +388,7 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	}
 }
 
-// checkNetwork asks for networks, NICs and security groups.
+// checkNetwork checks networks, NICs and security groups.
 func (k *onlineCheck) checkNetwork(ctx context.Context) {
 	if networking := k.spec.Networking; networking != nil && k.accepts("networking") {
 		if id := networking.NetworkID; id != "" && validation.IsUUID(id) {
@@ -415,7 +410,7 @@ func (k *onlineCheck) checkNetwork(ctx context.Context) {
 	}
 }
 
-// checkRest asks for the rest of what the class names.
+// checkRest checks the remaining resources that the class names.
 func (k *onlineCheck) checkRest(ctx context.Context) {
 	for i, id := range k.spec.Volumes {
 		if path := fmt.Sprintf("volumes[%d]", i); k.accepts(path) {
@@ -458,8 +453,7 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 	}
 }
 
-// checkQuota asks whether one more machine of each class of an account fits into what is left of
-// its quota.
+// checkQuota checks whether the remaining quota of an account has room for one more machine of each of its classes.
 func (c *catalogue) checkQuota(ctx context.Context) {
 	if c.failure != nil {
 		return
@@ -490,7 +484,7 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 		{"volumes", "", has.Volumes}, {"gigabytes", " GB", has.Gigabytes}, {"nics", "", has.Nics},
 	} {
 		left, need := row.quota.Limit-row.quota.Usage, need[row.name]
-		// OpenStack, which is below the API, writes "no limit" as -1.
+		// OpenStack, which underlies the API, writes "no limit" as -1.
 		if row.quota.Limit >= 0 && need > 0 && need > left {
 			found := fmt.Sprintf("quota %s: %d%s needed, %d of %d left", row.name, need, row.unit, left, row.quota.Limit)
 			c.add(report.Wrong, found, "raise the quota, or ask for fewer or smaller machines")
@@ -498,7 +492,7 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 	}
 }
 
-// demand is what one more machine of the class takes of each quota; nil if that is not known.
+// demand returns what one more machine of the class takes from each quota; nil if unknown.
 func (k *onlineCheck) demand() map[string]int64 {
 	boot := k.spec.BootVolume
 	if k.machineType == nil || boot == nil || boot.Source == nil {

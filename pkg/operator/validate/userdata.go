@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// userDataHeaders begin what cloud-init and Ignition read (cloud-init's documentation, "User data formats"). An
-// image with another agent may read more, so that nothing here is more than a hint.
+// userDataHeaders are the headers of the formats that cloud-init and Ignition read (cloud-init's documentation, "User
+// data formats"). Another agent in an image may read more formats, so a missing header is only a hint.
 var userDataHeaders = []string{
 	"#!", cloudConfig, "#include", "#cloud-boothook", "#part-handler", "## template:", "Content-Type:", "MIME-Version:", "From ", "{",
 }
@@ -24,14 +24,15 @@ var userDataHeaders = []string{
 const cloudConfig = "#cloud-config"
 
 var (
-	// placeholders match what the manager replaces in a Secret's user data (v0.62.1 userdata.go:29), and what looks like it.
+	// placeholders match the placeholders that the manager replaces in a Secret's user data (v0.62.1 userdata.go:29), and
+	// similar ones.
 	placeholders      = regexp.MustCompile(`<<[A-Za-z][A-Za-z_-]*>>`)
 	knownPlaceholders = []string{"<<BOOTSTRAP_TOKEN>>", "<<MACHINE_NAME>>"}
 )
 
-// userDataHint says why user data probably does nothing on a server, and what to do; "" if nothing is known against
-// it. isSecret reports whether it is a Secret's, in which the manager replaces placeholders. It repeats nothing but
-// placeholders: there may be passwords in it.
+// userDataHint returns why user data probably has no effect on a server, and what to do; "" if it looks right. isSecret
+// means that it is from a Secret, where the manager replaces placeholders. The hint quotes only placeholders: user data
+// may contain passwords.
 func userDataHint(text string, isSecret bool) string {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -50,7 +51,7 @@ func hasHeader(text string) bool {
 	})
 }
 
-// headerHint is about user data that begins with no header.
+// headerHint returns the hint for user data without a known header.
 func headerHint(text string) string {
 	decoded, notBase64 := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	switch {
@@ -65,7 +66,7 @@ func headerHint(text string) string {
 	}
 }
 
-// lineHint is about the lines of user data.
+// lineHint returns a hint about the lines of user data; "" if they look right.
 func lineHint(text string) string {
 	switch line, _, _ := strings.Cut(text, "\n"); {
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
@@ -73,7 +74,7 @@ func lineHint(text string) string {
 	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(line) != cloudConfig:
 		return "stands in one line, and is a comment as a whole: keep its line breaks (| in YAML, not >)"
 	case strings.TrimSpace(line) == cloudConfig:
-		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil { // a key may be there twice: Python takes the last
+		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil { // duplicate keys are fine: Python takes the last
 			wrong, _ := notYAML(err)
 			return fmt.Sprintf("is no YAML: cloud-init cannot read it; look at its line %d", wrong)
 		}

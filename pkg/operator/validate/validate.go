@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validate checks MachineClasses, their Secrets, Machines and MachineDeployments by
-// the rules of the driver, of machine-controller-manager and, if asked, of the API.
+// Package validate checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the driver, of
+// machine-controller-manager and, on request, of the API.
 package validate
 
 import (
@@ -22,46 +22,43 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// Options says what Run looks at.
+// Options are the options of Run.
 type Options struct {
-	// Files names what is read.
+	// Files names the manifests to read.
 	Files resource.FilenameOptions
-	// Stdin is what the name "-" reads.
+	// Stdin is read for the file name "-".
 	Stdin io.Reader
-	// Online asks the API whether it has what the classes name. Nothing is changed there.
+	// Online checks with the API that the named resources exist. It changes nothing there.
 	Online bool
-	// AllowMissingSecret makes a hint of what cannot be checked because a Secret is in no file or
-	// has a placeholder.
+	// AllowMissingSecret turns findings about missing Secrets and placeholders from Unknown into Hint.
 	AllowMissingSecret bool
 }
 
-// Result is what Run found.
+// Result is the result of Run.
 type Result struct {
 	Findings report.Findings
-	// Checked counts the objects that were checked, by kind; a Secret is if a class uses it.
-	// NotChecked counts those of other kinds, by kind and apiVersion.
+	// Checked counts the checked objects by kind; Secrets count if a class uses them. NotChecked counts objects of other
+	// kinds, by kind and apiVersion.
 	Checked, NotChecked map[string]int
 }
 
-// validator is one Run.
+// validator is one call of Run.
 type validator struct {
 	*account.Access
 	options Options
 	result  *Result
-	// files has the order of the files, and reported the findings that were made, as text: a
-	// Secret of several classes is wrong only once.
+	// files maps file names to their order. reported has the text of each finding made, so that a Secret of several
+	// classes is reported once.
 	files    map[string]int
 	reported map[string]bool
 	objects  []*object
-	// named is the Secret that SecretName names, and takes the place of the classes' own; nil
-	// if it names none.
+	// named is the Secret named by SecretName, which replaces the classes' own; nil if SecretName is empty.
 	named *object
 	// classes are in the order in which they were checked.
 	classes []*classCheck
 }
 
-// Run checks the objects that the options and the Access name. The error says why it could
-// not begin.
+// Run checks the objects that the options and the Access name. It returns an error if it cannot start.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{},
@@ -88,7 +85,7 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	return v.result, nil
 }
 
-// gather reads the objects, and the Secret of --secret if it is among none of them.
+// gather reads the objects, and the Secret of --secret if it is not among them.
 func (v *validator) gather(ctx context.Context) error {
 	sources := v.sources()
 	v.files[""] = len(sources)
@@ -122,7 +119,7 @@ func (v *validator) gather(ctx context.Context) error {
 	return nil
 }
 
-// find returns the object; nil if it is not among those that are checked.
+// find returns an object by kind and key; nil if it is not among the objects to check.
 func (v *validator) find(kind string, key client.ObjectKey) *object {
 	for _, object := range v.objects {
 		if object.kind == kind && object.key() == key {
@@ -150,8 +147,7 @@ func (v *validator) check(on *object) {
 	}
 }
 
-// sortFindings puts what is about files into the order of the files and their lines, and
-// leaves the rest behind it.
+// sortFindings sorts findings in files by file and position, followed by the others.
 func (v *validator) sortFindings() {
 	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
 		return cmp.Or(
@@ -161,7 +157,7 @@ func (v *validator) sortFindings() {
 	})
 }
 
-// report adds a finding about an object, unless it was made before.
+// report adds a finding about an object, unless it was added before.
 func (v *validator) report(on *object, verdict report.Verdict, path, text string) {
 	made := report.Finding{
 		Verdict: verdict, Position: on.position(path),
@@ -181,12 +177,12 @@ func (v *validator) wrong(on *object, path, format string, args ...any) {
 	v.report(on, report.Wrong, path, fmt.Sprintf(format, args...))
 }
 
-// invalid reports a field whose value is wrong, and what is right.
+// invalid reports a field with a wrong value, and the right one.
 func (v *validator) invalid(on *object, path string, value any, format string, args ...any) {
 	v.report(on, report.Wrong, path, body(field.Invalid(nil, value, fmt.Sprintf(format, args...))))
 }
 
-// withoutSecret reports what cannot be checked for want of a Secret.
+// withoutSecret reports a check that is impossible without a Secret.
 func (v *validator) withoutSecret(on *object, path, text string) {
 	verdict := report.Unknown
 	if v.options.AllowMissingSecret {
@@ -195,7 +191,7 @@ func (v *validator) withoutSecret(on *object, path, text string) {
 	v.report(on, verdict, path, text)
 }
 
-// body is what an error says of its field, in the words of the API server, and not all of a long value.
+// body returns an error's text about its field, in the API server's words, with a long value shortened.
 func body(err *field.Error) string {
 	const most = 80
 	short := *err

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testrig is what the tests of the tasks stand on: an Access between the mock of
-// the cloud and fakes of the clusters.
+// Package testrig provides what the tests of the commands share: an Access to the mock of the cloud and to fake
+// clusters.
 package testrig
 
 import (
@@ -31,29 +31,29 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
-// Names in the rig.
+// Names used in the rig.
 const (
 	Namespace  = "shoot--demo"
 	ClusterKey = "kubernetes.io/cluster"
 	OwnCluster = "shoot--demo--laptop"
-	// OtherProject is none of the rig's.
+	// OtherProject is a project that the rig does not use.
 	OtherProject = "10000000-0000-4000-8000-000000000002"
 )
 
-// Rig is an Access between the mock of the cloud and fakes of the clusters.
+// Rig is an Access to the mock of the cloud and to fake clusters.
 type Rig struct {
 	T       *testing.T
 	Cloud   *iaasmock.Cloud
 	API     *spi.Session
 	Access  *account.Access
 	Objects []client.Object
-	// Funcs make reads of the clusters fail.
+	// Funcs intercept reads of the clusters, to make them fail.
 	Funcs interceptor.Funcs
-	// Clusterless is without clusters.
+	// Clusterless means that MakeClusters makes no clusters.
 	Clusterless bool
 }
 
-// New has a Secret and the class worker in its Namespace.
+// New returns a rig with a Secret and the class worker in its Namespace.
 func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	t.Helper()
 	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication()}, options...)...)
@@ -62,7 +62,7 @@ func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	return NewOver(t, cloud, server.URL, spi.NewTransport())
 }
 
-// NewOver reaches the cloud by the transport.
+// NewOver returns a rig that calls the cloud at url through the transport.
 func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
 	t.Helper()
 	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
@@ -84,7 +84,7 @@ func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.Rou
 	return r
 }
 
-// Add adds objects to the clusters.
+// Add adds objects for MakeClusters.
 func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, objects...) }
 
 // MakeClusters makes the clusters with the objects, once.
@@ -97,13 +97,13 @@ func (r *Rig) MakeClusters() {
 	}
 }
 
-// Server makes a server with these labels, and returns its ID.
+// Server creates a server with these labels, and returns its ID.
 func (r *Rig) Server(name string, labels map[string]string) string {
 	r.T.Helper()
 	return r.ServerAt(iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)
 }
 
-// ServerAt makes the server in a region and network.
+// ServerAt creates a server in a region and network, and returns its ID.
 func (r *Rig) ServerAt(region, network, name string, labels map[string]string) string {
 	r.T.Helper()
 	payload := iaas.CreateServerPayload{
@@ -123,7 +123,7 @@ func (r *Rig) ServerAt(region, network, name string, labels map[string]string) s
 	return server.GetId()
 }
 
-// Labels of a server that the driver makes.
+// Labels returns the labels that the driver gives a server.
 func Labels(machine, class, cluster string) map[string]string {
 	all := map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}
 	if cluster != "" {
@@ -132,7 +132,7 @@ func Labels(machine, class, cluster string) map[string]string {
 	return all
 }
 
-// Class is one of the namespace, with this providerSpec added.
+// Class returns a class in the Namespace; spec is added to its providerSpec.
 func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
 	all := map[string]any{"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID}
 	for key, value := range spec {
@@ -149,7 +149,7 @@ func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
 	}
 }
 
-// Machine is a running Machine, an hour old, with this server.
+// Machine returns a running Machine, an hour old, with this server.
 func Machine(name, class, serverID string) *v1alpha1.Machine {
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	made := &v1alpha1.Machine{
@@ -176,7 +176,7 @@ func WithNode(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Ma
 	return made
 }
 
-// Node is one of a server.
+// Node returns the Node of a server.
 func Node(name, serverID string, ready corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

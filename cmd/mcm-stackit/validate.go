@@ -39,8 +39,7 @@ field. No cluster is asked but for a Secret that --secret names and no file has;
 piped in from kubectl get -o yaml. Secrets that no class names are passed over.
 
 A class is checked with its own Secrets; --secret takes their place. Where they cannot be had,
---online asks with the credentials of --project-id, --region and --service-account-key-path,
-or of their variables.
+--online asks with the credentials of --project-id, --region and --service-account-key-path.
 
 With --online, the API is asked whether what the classes name is there and fits: region, zone,
 machine type, image, snapshot, volumes, volume class, network, NICs, security groups, affinity

@@ -103,8 +103,7 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 
 var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
 
-// accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags and
-// environment.
+// accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	region := class.inputs.Spec.Region
 	switch {

@@ -16,17 +16,17 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// leadership notes when this process began to lead, which ends with the process. It is a
-// metrics provider of client-go's leader election, and its metric.
+// leadership records when this process became the leader; it leads until it ends. It is a metrics provider of
+// client-go's leader election, and that provider's metric.
 type leadership struct{ began atomic.Pointer[time.Time] }
 
-// newLeadership returns the leadership of this process, which leads from its start without
-// leader election. client-go has one metrics provider only, so that its own metric,
-// leader_election_master_status, is not shown: stackit_leader is in its place.
+// newLeadership returns the leadership of this process. Without leader election, it leads from its start. client-go
+// accepts only one metrics provider, so its own metric leader_election_master_status is missing; stackit_leader
+// replaces it.
 func newLeadership(election options.LeaderElectionConfiguration) *leadership {
 	l := &leadership{}
 	if election.LeaderElect {
-		// app.Run has no hook for it, but client-go tells its metrics.
+		// app.Run has no hook for the start of leadership, but client-go reports it to the metrics provider.
 		leaderelection.SetProvider(l)
 	} else {
 		l.On("")
@@ -34,10 +34,9 @@ func newLeadership(election options.LeaderElectionConfiguration) *leadership {
 	return l
 }
 
-// actingSince is since when this process alone acts on the machines: since its start
-// without leader election, else since it leads (zero before). A predecessor cannot have
-// worked on Machines made after that, but for the difference of clocks (clockSkew in
-// pkg/provider).
+// actingSince returns when this process became the only one to act on the machines: its start without leader election,
+// else the start of its leadership; zero before. A predecessor cannot have worked on Machines created later, except for
+// the clock difference (clockSkew in pkg/provider).
 func (l *leadership) actingSince() time.Time {
 	if began := l.began.Load(); began != nil {
 		return *began
@@ -45,7 +44,7 @@ func (l *leadership) actingSince() time.Time {
 	return time.Time{}
 }
 
-// show shows as a metric whether this process leads.
+// show registers a metric that is 1 while this process leads.
 func (l *leadership) show(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stackit_leader",
@@ -72,11 +71,11 @@ func (l *leadership) On(string) {
 // Off is called at the start, and when the process stops leading: it exits next.
 func (l *leadership) Off(string) {}
 
-// SlowpathExercised counts something else.
+// SlowpathExercised does nothing: it is not about leadership.
 func (l *leadership) SlowpathExercised(string) {}
 
-// startFence returns a running fence; nil without leader election: then nobody can
-// have led while this process stood still.
+// startFence returns a running fence; nil without leader election, when no other process can have led while this one
+// was paused.
 func startFence(election options.LeaderElectionConfiguration) *spi.Fence {
 	if !election.LeaderElect {
 		return nil
@@ -86,20 +85,18 @@ func startFence(election options.LeaderElectionConfiguration) *spi.Fence {
 	return fence
 }
 
-// shortestPause keeps the short stops of a loaded computer from counting.
+// shortestPause is the minimum of toleratedPause: a loaded computer pauses processes for a short time.
 const shortestPause = time.Second
 
-// toleratedPause is the longest that the leader may stand still and surely keep its
-// lease. client-go tries to renew it a RetryPeriod after it last did, and for
-// RenewDeadline; the others wait for LeaseDuration until they take it.
+// toleratedPause is the longest pause after which the leader still holds its lease. client-go starts to renew it a
+// RetryPeriod after the last renewal, and tries for RenewDeadline; other replicas take the lease after LeaseDuration.
 func toleratedPause(election options.LeaderElectionConfiguration) time.Duration {
 	spare := election.LeaseDuration.Duration - election.RenewDeadline.Duration - election.RetryPeriod.Duration
 	return max(shortestPause, spare)
 }
 
-// holdAfterPause is how long after a pause client-go has surely renewed the lease,
-// which proves that nobody else led, or ended the process: a RetryPeriod and
-// RenewDeadline, with a second to spare; and never less than a lease lasts.
+// holdAfterPause is the time after a pause by which client-go has either renewed the lease, which proves that no other
+// process led, or ended the process: RetryPeriod plus RenewDeadline plus a second; at least LeaseDuration.
 func holdAfterPause(election options.LeaderElectionConfiguration) time.Duration {
 	return max(election.LeaseDuration.Duration, election.RenewDeadline.Duration+election.RetryPeriod.Duration+time.Second)
 }

@@ -48,7 +48,7 @@ func main() {
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 
-// newServer returns MCM's options, with this project's defaults, and adds their flags.
+// newServer returns MCM's options with this project's defaults, and adds their flags.
 func newServer(flags *pflag.FlagSet) *options.MCServer {
 	server := options.NewMCServer()
 	server.ConcurrentNodeSyncs = concurrentSyncs
@@ -79,7 +79,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	return app.Run(server, newDriver(server, own, sessions, prometheus.DefaultRegisterer))
 }
 
-// newDriver returns the driver, and registers all metrics that are not the manager's.
+// newDriver returns the driver, and registers all metrics other than MCM's.
 func newDriver(
 	server *options.MCServer, own *driverOptions, sessions spi.SessionProviderInterface, registerer prometheus.Registerer,
 ) driver.Driver {
@@ -98,7 +98,7 @@ func newDriver(
 	)
 }
 
-// showBuildInfo shows the version as a metric.
+// showBuildInfo registers a metric with the version.
 func showBuildInfo(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stackit_build_info", Help: "Always 1, with the version of this sidecar.",

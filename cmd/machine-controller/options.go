@@ -13,12 +13,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// concurrentSyncs is the default of MCM's flag --concurrent-syncs: how many machines are worked on
-// at a time. MCM's own default is 50, so that 200 machines come in four waves, because a machine keeps
-// its worker until its server has booted. Here a wait costs a goroutine and almost no API calls.
+// concurrentSyncs is the default of MCM's flag --concurrent-syncs: how many machines are processed in parallel. With
+// MCM's own default of 50, 200 machines come in four waves, because each occupies a worker until its server has booted.
+// Here a wait costs a goroutine and almost no API calls.
 const concurrentSyncs = 500
 
-// driverOptions are this project's flags, beside MCM's.
+// driverOptions are the flags that this project adds to MCM's.
 type driverOptions struct {
 	settle       time.Duration
 	creationWait time.Duration
@@ -43,16 +43,16 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 		"How long it may take until a server that was requested shows in lists of STACKIT's API. "+
 			"Until then no second request is sent.")
 	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
-		"How long one call may wait for a new server, at most. It ends earlier with the Machine's creation timeout, "+
+		"Maximum time that one call waits for a new server. The wait ends earlier with the Machine's creation timeout, "+
 			"but not before 1 minute. Until it ends, the Machine is not deleted.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
-		"API calls a second to STACKIT's IaaS API that this process sends, for all its machines together. "+
-			"STACKIT's own limit is by source address: everything behind one NAT shares it.")
+		"Maximum API calls per second that this process sends to STACKIT's IaaS API, for all its machines together. "+
+			"STACKIT's own limit is per source address: everything behind one NAT shares it.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
-		"API calls to STACKIT's IaaS API that may be sent at once after a quiet period.")
+		"How many API calls to STACKIT's IaaS API may be sent at once after a quiet period.")
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
 		"Comma-separated hosts that a service-account key may name in credentials.tokenEndpoint "+
-			"beside those below stackit.cloud. A * stands for one label of a host name.")
+			"besides hosts below stackit.cloud. A * stands for one label of a host name.")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"Comma-separated folders in which a Secret may name the file of a workload identity's token.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,

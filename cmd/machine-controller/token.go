@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// shortLived is the lifetime up to which a token is not watched: whoever issues such tokens, as Gardener does
-// for 12 hours, renews them all the time. The alert about others fires so long before their end.
+// shortLived is the lifetime up to which a token is not watched: its issuer renews it all the time, as Gardener does
+// with tokens of 12 hours. The alert for other tokens fires this long before they expire.
 const shortLived = 7 * 24 * time.Hour
 
-// targetToken shows as a metric when the token for the target cluster expires.
+// targetToken is a metric with the expiry time of the target cluster's token.
 type targetToken struct {
 	// kubeconfig is --target-kubeconfig.
 	kubeconfig string
@@ -40,7 +40,7 @@ func (t *targetToken) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// end reads the token's exp from its file, which client-go rereads each minute; the zero time if there is none to watch.
+// end returns the token's exp; zero if there is no token to watch. client-go rereads the token's file each minute.
 func (t *targetToken) end() time.Time {
 	if t.kubeconfig == "" || t.kubeconfig == constants.TargetKubeconfigDisabledValue {
 		return time.Time{}

@@ -23,8 +23,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// operator returns what the commands work with that ask API and control cluster. That the cluster
-// cannot be reached is its ControlError.
+// operator returns the Access for commands that use API and control cluster. If the cluster is unreachable,
+// ControlError has the reason.
 func (o *options) operator(ctx context.Context) (*account.Access, error) {
 	if o.configError != nil {
 		return nil, o.configError
@@ -34,10 +34,10 @@ func (o *options) operator(ctx context.Context) (*account.Access, error) {
 	return result, nil
 }
 
-// access is what all commands work with, before it reaches a cluster.
+// access returns the Access of all commands, without clients for clusters.
 func (o *options) access() *account.Access {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
-	if err != nil { // connect has the same error, where a cluster is asked
+	if err != nil { // connect reports the same error, if a cluster is used
 		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
 	direct := o.direct()
@@ -62,7 +62,7 @@ func (o *options) access() *account.Access {
 	}
 }
 
-// contextName is the context that is used; "" if there is none.
+// contextName returns the name of the context in use; "" if there is none.
 func (o *options) contextName() string {
 	if *o.control.Context != "" {
 		return *o.control.Context
@@ -74,7 +74,7 @@ func (o *options) contextName() string {
 	return raw.CurrentContext
 }
 
-// kubectlFlags are those by which kubectl reaches the same cluster.
+// kubectlFlags returns the flags with which kubectl reaches the same cluster.
 func (o *options) kubectlFlags() (flags string) {
 	for _, flag := range []struct{ name, value string }{
 		{"kubeconfig", *o.control.KubeConfig}, {"context", o.contextName()}, {"server", *o.control.APIServer},
@@ -88,7 +88,7 @@ func (o *options) kubectlFlags() (flags string) {
 
 var unquoted = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// quoted is a text as a shell takes it.
+// quoted quotes a text for a shell, if needed.
 func quoted(text string) string {
 	if unquoted.MatchString(text) {
 		return text
@@ -96,7 +96,7 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// connect sets the client of the control cluster, or why there is none.
+// connect sets the client of the control cluster, or ControlError.
 func (o *options) connect(ctx context.Context, to *account.Access) {
 	config, err := o.control.ToRESTConfig()
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *options) connect(ctx context.Context, to *account.Access) {
 	to.Control, to.ControlError = o.newClient(ctx, config)
 }
 
-// newClient logs in to a cluster, if that takes a plugin.
+// newClient returns a client for a cluster, after the login plugin has run, if there is one.
 func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Client, error) {
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 50, 300 // as kubectl does
@@ -121,8 +121,7 @@ func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Cl
 	return made, nil
 }
 
-// mapper names the resources of all kinds that are read. To ask the cluster for them would take
-// more requests, and those know no context.
+// mapper maps all kinds that are read to their resources. Discovery would take more requests, without a context.
 func mapper() meta.RESTMapper {
 	scheme, mapper := account.Scheme(), meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {
@@ -135,11 +134,11 @@ func mapper() meta.RESTMapper {
 	return mapper
 }
 
-// pluginPatience is after how long a login plugin is named: it may wait for somebody.
+// pluginPatience is the delay after which a running login plugin is named: it may wait for user input.
 const pluginPatience = time.Second
 
-// logIn runs the login plugin of a kubeconfig, which then keeps its credentials for the process:
-// what the plugin takes, as for somebody to log in by a browser, is not time of the cluster's.
+// logIn runs the login plugin of a kubeconfig, which then caches its credentials for the process. So the time of the
+// login, in a browser for instance, does not count against the cluster's timeout.
 func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	if config.ExecProvider == nil {
 		return nil
@@ -148,7 +147,7 @@ func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	defer patience.Stop()
 	plugin := rest.CopyConfig(config)
 	plugin.Timeout = 0
-	plugin.Wrap(func(http.RoundTripper) http.RoundTripper { // no request leaves
+	plugin.Wrap(func(http.RoundTripper) http.RoundTripper { // no request is sent
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: request}, nil
 		})
@@ -168,7 +167,7 @@ func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	return response.Body.Close()
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper is a function that implements http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.

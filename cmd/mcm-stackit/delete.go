@@ -37,45 +37,45 @@ type deleting struct {
 	target  string
 	context string
 	dryRun  bool
-	// The API servers that were asked.
+	// controlHost and targetHost are the API servers in use.
 	controlHost, targetHost string
 }
 
 func (o *options) newDeleteCommand() *cobra.Command {
-	parent := &cobra.Command{Use: "delete", Short: "Delete servers that nobody needs", Args: noArguments, RunE: showHelp}
+	parent := &cobra.Command{Use: "delete", Short: "Delete orphaned servers", Args: noArguments, RunE: showHelp}
 	d := &deleting{options: o}
 	command := &cobra.Command{
 		Use:   "server ID...",
 		Short: "Delete servers that no Machine and no Node names",
 		Long: `Deletes the servers whose IDs are given, as "list servers --orphans -o name" prints them, and waits until
-they are gone. It is for migrations and restores, when the manager does not run: a manager that runs
-deletes orphans itself. Each server is checked by itself. It is refused unless
+they are gone. It is for migrations and restores, when the manager does not run: a running manager
+deletes orphans itself. Each server is checked separately. It is refused unless
 
   no Machine of any namespace names it, by ProviderID, label or name, and a MachineClass of this cluster
     has its cluster label;
   no Node of the target cluster names it, by ID, name or address, Ready or not, and another Node there is a
-    server with the same cluster label: else it is the wrong target;
+    server with the same cluster label: otherwise the target is the wrong cluster;
   it is older than an hour by the API's clock.
 
 A server without the manager's labels, with two cluster labels of different values or with OpenStack's tag is
-refused, too. What is left is shown, and the value of its cluster label must be typed on a terminal. All is
-checked once more right before the DELETE, which is repeated for 5 s if it fails.
+refused, too. The remaining servers are shown, and the value of their cluster label must be typed on a terminal.
+Each server is checked again right before its DELETE, which is retried for 5 s if it fails.
 
-Exit codes: 0 every server is gone; 1 one was refused or is still there, or the answer was no; 2 one was
-not found, or what became of it is unknown; 64 wrong usage. With --dry-run: 0 none is refused; 1 one is; 2 one
-was not found.`,
-		Example: `  # Say which orphans may go
+Exit codes: 0 every server is gone; 1 a server was refused or is still there, or the answer was no; 2 a
+server was not found, or its outcome is unknown; 64 wrong usage. With --dry-run: 0 no server is refused; 1 a server
+is; 2 a server was not found.`,
+		Example: `  # Show which orphans would be deleted
   mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) --target-kubeconfig target.kubeconfig --dry-run
 
-  # Delete a server, once the value of its cluster label is typed
+  # Delete a server, after the value of its cluster label is typed
   mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := d.readArguments(args); err != nil {
 				return err
 			}
-			// A closed pipe must not end the process, which waits for servers, too.
+			// A closed pipe must not end the process while it waits for servers.
 			signal.Ignore(syscall.SIGPIPE)
-			// The first signal ends what is being done, and tells what became of it; the second the process.
+			// The first signal cancels the operation and reports outcomes; the second one ends the process.
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop)
@@ -95,9 +95,9 @@ was not found.`,
 		})
 	}
 	flags := command.Flags()
-	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join; required")
+	flags.StringVar(&d.target, "target-kubeconfig", "", "kubeconfig of the cluster that the machines join; required")
 	flags.StringVar(&d.context, "target-context", "", "context of --target-kubeconfig (default: its current one)")
-	flags.BoolVar(&d.dryRun, "dry-run", false, "say which servers would be deleted, and end")
+	flags.BoolVar(&d.dryRun, "dry-run", false, "show which servers would be deleted, and exit")
 	parent.AddCommand(command)
 	return parent
 }
@@ -169,14 +169,14 @@ func (d *deleting) run(ctx context.Context) error {
 	return exitWith(deletedExitCode(plan))
 }
 
-// progress tells every tenth of many servers: each takes its time.
+// progress reports every tenth server, if there are more than ten: each takes time.
 func (d *deleting) progress(what string, number, of int) {
 	if of > 10 && number%10 == 0 {
 		d.say("%s %d of %d servers", what, number, of)
 	}
 }
 
-// onlyCluster returns the value of the servers' cluster label. Those of two clusters are not confirmed at once.
+// onlyCluster returns the value of the servers' cluster label. It is an error if they belong to several clusters.
 func onlyCluster(servers []*deleteserver.Server) (string, error) {
 	var values []string
 	for _, server := range servers {
@@ -191,7 +191,7 @@ func onlyCluster(servers []*deleteserver.Server) (string, error) {
 	return values[0], nil
 }
 
-// connectBoth reaches the control cluster and the target cluster.
+// connectBoth connects to the control cluster and to the target cluster.
 func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	access, err := d.operator(ctx)
 	if err != nil {
@@ -214,8 +214,8 @@ func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	return access, err
 }
 
-// targetConfig reads the file of --target-kubeconfig, and nothing else: in a pod, the usual loading
-// rules would take the pod's own cluster for an empty file.
+// targetConfig reads only the file of --target-kubeconfig: for an empty file, the usual loading rules would fall back
+// to a pod's own cluster.
 func (d *deleting) targetConfig() (*rest.Config, error) {
 	file, err := clientcmd.LoadFromFile(d.target)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 	return config, err
 }
 
-// show says what is to be deleted, and by what was decided that nobody needs it.
+// show prints the servers to delete, and how many Machines and Nodes were checked for references.
 func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server) {
 	table := printers.GetNewTabWriter(d.streams.ErrOut)
 	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tCLASS\tPROJECT\tREGION\tWHY")
@@ -251,7 +251,7 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 		report.Count(plan.Machines, "Machine"), where, d.targetHost, report.Count(plan.Nodes, "Node"))
 }
 
-// confirm asks whether to delete so many servers: whoever types the cluster's name has read which one it is.
+// confirm asks for confirmation by typing the cluster's name, so that the user has read which cluster it is.
 func (d *deleting) confirm(ctx context.Context, number int, cluster string) bool {
 	_, _ = fmt.Fprintf(d.streams.ErrOut, "Delete %s of cluster %s? Type the cluster's name: ", report.Count(number, "server"), report.OneLine(cluster))
 	line := make(chan string, 1)
@@ -267,7 +267,7 @@ func (d *deleting) confirm(ctx context.Context, number int, cluster string) bool
 	}
 }
 
-// report says what became of a server.
+// report prints the outcome of a server.
 func (d *deleting) report(server *deleteserver.Server) {
 	text := fmt.Sprintf("server/%s %s", server.ID, server.Outcome)
 	if server.Reason != "" {
@@ -276,7 +276,7 @@ func (d *deleting) report(server *deleteserver.Server) {
 	_, _ = fmt.Fprintln(d.streams.Out, report.OneLine(text))
 }
 
-// deletedExitCode says whether every server is gone.
+// deletedExitCode returns the exit code for the servers' outcomes.
 func deletedExitCode(plan *deleteserver.Plan) int {
 	code := report.ExitFine
 	for _, server := range plan.Servers {

@@ -25,10 +25,10 @@ func (o *options) newDescribeCommand() *cobra.Command {
 		Use:   "describe machine NAME | server ID|NAME",
 		Short: "Show a Machine with its servers, or a server, and what is wrong with it",
 		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers with their addresses; or a
-server, also one that no Machine names, with what its console log explains (kubernetes/runbooks.md). Lines of
-the log are shown where the server's MachineClass is here: those that repeat its user data are left out.
-What could not be read is "unknown"; the last lines say why. READY is what the manager last said of
-the Machine's Node: no target cluster is asked.
+server, even if no Machine names it, with the cause found in its console log (kubernetes/runbooks.md). Lines
+of the log are shown only if the server's MachineClass is here, without lines that repeat its user data.
+Values that could not be read are "unknown"; the last lines say why. READY is what the manager last
+reported about the Machine's Node: the target cluster is not read.
 
 Exit codes: 0 everything is known, 2 something is unknown, or there is no such Machine or server, 64 wrong
 usage.`,
@@ -61,13 +61,13 @@ usage.`,
 	}
 }
 
-// What describe shows.
+// The kinds of objects that describe shows.
 const (
 	kindMachine = "machine"
 	kindServer  = "server"
 )
 
-// serverIDs complete to the servers' IDs, with their names beside them.
+// serverIDs returns completions with the servers' IDs, and their names as descriptions.
 func serverIDs(servers []*list.Server) (ids []string) {
 	for _, server := range servers {
 		if validation.IsUUID(server.Name) {
@@ -77,7 +77,7 @@ func serverIDs(servers []*list.Server) (ids []string) {
 	return ids
 }
 
-// one reads "machine NAME", "server ID" or "server NAME", also with a slash.
+// one parses "machine NAME", "server ID" or "server NAME", also with a slash.
 func one(words []string) (query list.Query, err error) {
 	if len(words) == 1 {
 		words = strings.SplitN(words[0], "/", 2)
@@ -117,7 +117,7 @@ func (o *options) describe(ctx context.Context, query list.Query) error {
 	return exitWith(unknownExitCode(found))
 }
 
-// describedText is a Machine with its servers, or servers: the cells of both tables as lines, and what list says below.
+// describedText formats a Machine with its servers, or servers: the cells of both tables as lines, and the text below.
 func describedText(found *list.Result) string {
 	var text strings.Builder
 	line := func(name, value string) {
@@ -164,6 +164,6 @@ func describedText(found *list.Result) string {
 		}
 	}
 	aboutServers := len(found.Machines) == 0
-	found.Clusters = nil // they count what is asked for alone
+	found.Clusters = nil // they count only the selected objects
 	return strings.TrimRight(text.String()+belowTable(found, aboutServers, false), "\n") + "\n"
 }

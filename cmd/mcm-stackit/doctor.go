@@ -19,22 +19,22 @@ func (o *options) newDoctorCommand() *cobra.Command {
 	output := ""
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say whether a sidecar can work with these credentials and this cluster",
-		Long: `Looks at what a sidecar needs, in the order in which it would fail: the service-account key or
+		Short: "Check whether a sidecar can work with these credentials and this cluster",
+		Long: `Checks what a sidecar needs, in the order in which it would fail: the service-account key or
 workload identity, the clock, the access token, and each read that the driver makes; then
-MachineClasses and their Secrets, the Deployments of manager and sidecar, who leads, and the
-sidecar's own login to the target cluster. Nothing is changed; the last lines say what was
+MachineClasses and their Secrets, the Deployments of manager and sidecar, their leases, and the
+sidecar's own login to the target cluster. Nothing is changed; the last lines list what was
 not tried.
 
-Credentials are those of the MachineClasses of the namespace, unless --secret or flags name others, or
-variables with --cloud-only. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
+Credentials are those of the namespace's MachineClasses, unless --secret or flags give others, or
+with --cloud-only variables. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
 HINT (worth knowing); the text, or the line below it, says what to do.
 
 Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 wrong usage.`,
 		Example: `  # The MachineClasses of a namespace, their credentials, and the cluster
   mcm-stackit doctor -n default
 
-  # A key before it is used, without any cluster
+  # A key before it is used, without a cluster
   mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -44,10 +44,10 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
 			return o.doctor(command.Context(), output == formatJSON)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "print as "+formatJSON+", when all is found")
+	command.Flags().StringVarP(&output, "output", "o", "", "print as "+formatJSON+", once all checks are done")
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	command.Flags().BoolVar(&o.cloudOnly, "cloud-only", false,
-		"ask no cluster: look at credentials and API alone; $"+envProjectID+", $"+envRegion+" and $"+envKeyPath+" count here")
+		"use no cluster: check only credentials and API; reads $"+envProjectID+", $"+envRegion+" and $"+envKeyPath)
 	return command
 }
 

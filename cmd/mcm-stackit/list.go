@@ -28,7 +28,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// listing is a run of list.
+// listing is one run of list.
 type listing struct {
 	*options
 	servers bool
@@ -42,37 +42,37 @@ type listing struct {
 const listLong = `%s
 
 The projects are those of the MachineClasses in the namespace, unless --secret or flags name one.
-Clusters and API are read side by side, for at most --request-timeout. What could not be read is
-"unknown"; below the table stands why.%s
+Clusters and API are read in parallel, for at most --request-timeout. Values that could not be read
+are "unknown"; the lines below the table say why.%s
 
 Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
 
-// listMachinesLong is about Machines alone.
-const listMachinesLong = ` READY is what the manager last said of the Machine's Node: no target cluster is
-asked. Machines of a class that are ready, and of which there is nothing to say, are one line, unless
---all is given.`
+// listMachinesLong is the part of listLong about Machines.
+const listMachinesLong = ` READY is what the manager last reported about the Machine's
+Node: the target cluster is not read. Ready Machines of a class share one line if they have no notes,
+unless --all is given.`
 
 func (o *options) newListCommand() *cobra.Command {
 	command := o.newListKindCommand("list", "Show Machines with their servers",
-		`  # The Machines of a namespace; below them, why some are stuck, and the remedy
+		`  # The Machines of a namespace; below them, why some are stuck, and the remedies
   mcm-stackit list -n default
 
-  # Those of all namespaces, every 10 seconds:
+  # The Machines of all namespaces, every 10 seconds:
   #   watch -n 10 mcm-stackit list -A
   mcm-stackit list -A
 
-  # With all that is known of them, for jq
+  # All their data, for jq
   mcm-stackit list -o json`, false)
 	command.AddCommand(
 		o.newListKindCommand("machines", "Show Machines with their servers, as list does", "  mcm-stackit list machines -n default", false),
 		o.newListKindCommand("servers", "Show the servers of the namespace's clusters",
-			`  # The servers of the clusters that the MachineClasses of a namespace name
+			`  # The servers of the clusters that a namespace's MachineClasses name
   mcm-stackit list servers -n default
 
-  # One cluster's, also if its MachineClasses are gone
+  # The servers of one cluster, even if its MachineClasses are gone
   mcm-stackit list servers --cluster kubernetes.io/cluster=shoot--demo--laptop -o wide
 
-  # Servers that no Machine names, as delete server takes them
+  # Servers that no Machine names, in the form that delete server takes
   mcm-stackit list servers --orphans -o name`, true))
 	return command
 }
@@ -101,12 +101,12 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 	flags := command.Flags()
 	flags.StringVarP(&l.output, "output", "o", "", "print as one of: "+strings.Join(formats, ", "))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&l.cluster, "cluster", "", "only this cluster's: its label as key=value, with a key that ends in /cluster")
+	flags.StringVar(&l.cluster, "cluster", "", "only this cluster: its label as key=value, with a key that ends in /cluster")
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "all namespaces, with the projects that the MachineClasses there name")
 	if servers {
 		flags.BoolVar(&l.orphans, "orphans", false, "only servers that no Machine of any namespace names")
 	} else {
-		flags.BoolVar(&l.all, "all", false, "show each Machine, also those that are ready")
+		flags.BoolVar(&l.all, "all", false, "show each Machine, also ready ones")
 	}
 	return command
 }
@@ -127,7 +127,7 @@ func (l *listing) run(ctx context.Context) error {
 	return exitWith(unknownExitCode(found))
 }
 
-// unknownExitCode says whether everything is known.
+// unknownExitCode returns ExitUnknown if anything is unknown, else ExitFine.
 func unknownExitCode(found *list.Result) int {
 	if len(found.Unknown) > 0 {
 		return report.ExitUnknown
@@ -157,7 +157,7 @@ func (l *listing) print(found *list.Result) error {
 	return err
 }
 
-// The values of -o whose data is printed here; "" is a table.
+// The values of -o that this file handles by name; "" prints a table.
 const (
 	formatWide = "wide"
 	formatName = "name"
@@ -210,7 +210,7 @@ func shownID(id string) string {
 // none is the cell without a value.
 const none = "-"
 
-// columns are of these names; one that begins with + is shown by -o wide alone.
+// columns returns columns with these names; a name that starts with + is shown only by -o wide.
 func columns(names ...string) []metav1.TableColumnDefinition {
 	var all []metav1.TableColumnDefinition
 	for _, name := range names {
@@ -224,7 +224,7 @@ func columns(names ...string) []metav1.TableColumnDefinition {
 	return all
 }
 
-// row has a cell for each text; an empty one is none.
+// row returns a row with a cell for each text; an empty text becomes none.
 func row(texts ...string) metav1.TableRow {
 	var row metav1.TableRow
 	for _, text := range texts {
@@ -233,7 +233,7 @@ func row(texts ...string) metav1.TableRow {
 	return row
 }
 
-// maxCell is how much of a text of others a cell shows, in characters: a ProviderID has 86.
+// maxCell is the maximum length of a cell in characters: a ProviderID has 86.
 const maxCell = 200
 
 func cell(text string) string {
@@ -243,8 +243,7 @@ func cell(text string) string {
 	return report.OneLine(text)
 }
 
-// machinesTable has a row for each Machine. Without all, the healthy ones of a class share one, in the place of the
-// first.
+// machinesTable has a row for each Machine. Unless all is set, the healthy Machines of a class share one row.
 func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
 	namespace := "+Namespace"
 	if allNamespaces {
@@ -303,8 +302,7 @@ func noteCell(notes []list.Note) string {
 	return strings.Join(words, ", ")
 }
 
-// belowTable explains notes, says what is not known, and counts. The last lines are those of the
-// clusters.
+// belowTable returns the text below a table: explanations of notes, what is unknown, and counts per cluster.
 func belowTable(found *list.Result, servers, allNamespaces bool) string {
 	var text strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
@@ -332,7 +330,7 @@ func belowTable(found *list.Result, servers, allNamespaces bool) string {
 	return text.String()
 }
 
-// clusterLine counts what belongs to a cluster label.
+// clusterLine formats the counts of a cluster.
 func clusterLine(found *list.Result, cluster *list.Cluster) string {
 	parts := []string{"Machines unknown", "ready unknown", "servers unknown"}
 	if found.MachinesRead {
@@ -361,7 +359,7 @@ type detail struct {
 	whose []string
 }
 
-// String has the names in a line of their own.
+// String formats the note, with the names in one line.
 func (d *detail) String() string {
 	lines := []string{report.OneLine(d.note.String())}
 	for _, line := range [][2]string{
@@ -374,9 +372,9 @@ func (d *detail) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// details explain the notes of the Machines or servers, those with one cause and remedy together:
-// a full quota stops many Machines at once. The reason is that of the first of them. What one of them has
-// twice, of two servers, has two reasons.
+// details groups the notes of the Machines or servers by cause and remedy: a full quota stops many Machines at once. A
+// group shows the reason of its first note. Two notes of one Machine, about two servers, stay apart: their reasons
+// differ.
 func details(found *list.Result, servers, allNamespaces bool) []*detail {
 	var all []*detail
 	add := func(whose string, notes []list.Note) {

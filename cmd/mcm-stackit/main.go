@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mcm-stackit checks MachineClasses and credentials for STACKIT, shows a project's
-// servers beside the Machines of a cluster, and deletes servers that belong to nobody. As
-// kubectl-mcm_stackit it is a plugin of kubectl. Its README shows it at work.
+// Command mcm-stackit checks MachineClasses and credentials for STACKIT, shows a project's servers beside the Machines
+// of a cluster, and deletes orphaned servers. As kubectl-mcm_stackit it is a kubectl plugin. Its README shows examples.
 package main
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// What the command is called by: by its own name, or by kubectl, which finds it by a file's name.
+// Names of the command: its own, and those as a kubectl plugin, which kubectl finds by its file name.
 const (
 	programName = "mcm-stackit"
 	pluginFile  = "kubectl-mcm_stackit"
@@ -53,7 +52,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	root.SetErr(o.streams.ErrOut)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.RunE = showHelp // cobra's own takes the name of an unknown shell for a question
+		completion.RunE = showHelp // cobra's own RunE ignores the name of an unknown shell
 	}
 	command, err := root.ExecuteContextC(ctx)
 	end := &exit{}
@@ -76,8 +75,8 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	return end.code
 }
 
-// adapt makes the examples of all commands begin with what the command was called by. No command's
-// words are files, which shells would complete.
+// adapt replaces the command's name in all examples by the name it was called by, and turns off file completion, which
+// no command needs.
 func adapt(command *cobra.Command, program string) {
 	command.Example = strings.ReplaceAll(command.Example, programName+" ", program+" ")
 	if command.ValidArgsFunction == nil {
@@ -92,11 +91,11 @@ func (o *options) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:         programName,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: o.program},
-		Short:       "Check and watch what machine-controller-manager runs on STACKIT, and delete what it left",
+		Short:       "Check and watch the servers of machine-controller-manager on STACKIT, and delete orphans",
 		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
-Machines of a cluster, and deletes servers that belong to nobody.
+Machines of a cluster, and deletes orphaned servers.
 
-Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong usage.`,
+Exit codes: 0 fine, 1 something is wrong or was found, 2 something is unknown, 64 wrong usage.`,
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -105,7 +104,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
 			if !klog.V(2).Enabled() {
-				// The libraries log from 1 on, the driver a line for each of its calls.
+				// The libraries log from level 1, the driver a line for each of its calls.
 				klog.SetLogger(logr.Discard())
 			}
 			if err := o.complete(); err != nil {
@@ -124,7 +123,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong
 	return root
 }
 
-// newOptionsCommand shows the flags that all commands have: each command's help would repeat them.
+// newOptionsCommand returns a command that shows the flags of all commands, which each command's help leaves out.
 func newOptionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "options",
@@ -138,7 +137,7 @@ func newOptionsCommand() *cobra.Command {
 	}
 }
 
-// usageTemplate is cobra's, with a line about global flags in place of them.
+// usageTemplate replaces the global flags in cobra's template by a pointer to the command options.
 func usageTemplate(template string) string {
 	before, rest, found := strings.Cut(template, "Global Flags:\n")
 	_, after, ends := strings.Cut(rest, "{{end}}")
@@ -148,12 +147,12 @@ func usageTemplate(template string) string {
 	return before + `Use "{{.Root.CommandPath}} options" for the flags that all commands have.{{end}}` + after
 }
 
-// noArguments refuses arguments, as of a subcommand that does not exist, and names those that sound alike.
+// noArguments refuses arguments, such as an unknown subcommand, and suggests similar subcommands.
 func noArguments(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	command.SuggestionsMinimumDistance = 2 // letters that differ, as cobra's own default
+	command.SuggestionsMinimumDistance = 2 // in letters; cobra's own default
 	text := fmt.Sprintf("unknown command %q for %q", args[0], command.CommandPath())
 	if near := command.SuggestionsFor(args[0]); len(near) > 0 {
 		text += ": did you mean " + strings.Join(near, " or ") + "?"
@@ -163,16 +162,16 @@ func noArguments(command *cobra.Command, args []string) error {
 
 func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
 
-// addLogFlags adds the one flag of the log that users of kubectl know.
+// addLogFlags adds the one log flag that users of kubectl know.
 func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)
 	verbosity := pflag.PFlagFromGoFlag(all.Lookup("v"))
-	verbosity.Usage = "how much the driver and the libraries say on stderr: 4 each API call"
+	verbosity.Usage = "log level of the driver and the libraries, on stderr; 4 logs each API call"
 	flags.AddFlag(verbosity)
 }
 
-// exit ends the command with a code. text is what is left to say; "" if nothing is.
+// exit ends the command with a code. text is printed last, unless it is "".
 type exit struct {
 	code int
 	text string
@@ -180,10 +179,10 @@ type exit struct {
 
 func (e *exit) Error() string { return e.text }
 
-// exitWith ends the command, of which all is said.
+// exitWith ends the command with a code and no further output.
 func exitWith(code int) error { return &exit{code: code} }
 
-// wrongUsage says that the command line is wrong.
+// wrongUsage returns an error for a wrong command line.
 func wrongUsage(format string, args ...any) error {
 	return &exit{report.ExitUsage, fmt.Sprintf(format, args...)}
 }

@@ -30,26 +30,26 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Environment variables of the credentials, by the names that STACKIT's own tools read.
+// Environment variables with credentials, named as in STACKIT's own tools.
 const (
 	envProjectID = "STACKIT_PROJECT_ID"
 	envRegion    = "STACKIT_REGION"
 	envKeyPath   = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
 )
 
-// flagRequestTimeout is kubectl's flag for its requests; here it bounds reads of the API, too.
+// flagRequestTimeout is kubectl's flag for its requests. Here it limits reads of the API, too.
 const flagRequestTimeout = "request-timeout"
 
-// defaultRequestTimeout is after how long something that hangs is not waited for.
+// defaultRequestTimeout is the default of --request-timeout.
 const defaultRequestTimeout = "10s"
 
-// options are what all commands share.
+// options are the options that all commands share.
 type options struct {
 	streams genericiooptions.IOStreams
 	// out is streams.Out.
 	out *output
 
-	// program is what the command was called by: printed commands begin with it.
+	// program is the name the command was called by. Printed commands start with it.
 	program string
 
 	control      *genericclioptions.ConfigFlags
@@ -60,21 +60,21 @@ type options struct {
 	tokenHosts   string
 	identityDirs string
 
-	// cloudOnly is doctor's flag: no cluster is asked, and variables may name what a cluster's Secrets would.
+	// cloudOnly is doctor's flag: no cluster is used, and variables may give the credentials.
 	cloudOnly bool
 
-	// started says that the command line was right.
+	// started means that the command line was valid.
 	started bool
-	// config says where the API is; configError that the environment says it wrongly.
+	// config has the API's endpoint; configError is the error in its environment variables.
 	config      spi.Config
 	configError error
-	// requestTimeout is what --request-timeout says; 0 is none.
+	// requestTimeout is the value of --request-timeout; 0 means no limit.
 	requestTimeout time.Duration
 }
 
 func newOptions(streams genericiooptions.IOStreams) *options {
 	control := genericclioptions.NewConfigFlags(false)
-	// Nothing is written to disk; and --cluster is about the label of servers.
+	// Nothing is written to disk, and --cluster is a server label here.
 	control.CacheDir, control.ClusterName = nil, nil
 	*control.Timeout = defaultRequestTimeout
 	out := &output{Writer: streams.Out}
@@ -83,28 +83,28 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
 }
 
-// addFlags adds what all commands have to the root.
+// addFlags adds the flags of all commands to the root.
 func (o *options) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	o.control.AddFlags(flags)
 	flags.Lookup(flagRequestTimeout).Usage =
-		"how long a cluster, the API or a URL may take to answer, with retries; 0: without an end"
-	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
+		"how long a cluster, the API or a URL may take to answer, retries included; 0: no limit"
+	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: the Secrets of the MachineClasses)")
 	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key")
-	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides those of Secret and class")
+	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides the region of Secret and class")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret")
-	// By the sidecar's names and defaults: what it refuses is refused here.
+	// With the sidecar's names and defaults, so that both refuse the same values.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"hosts that a service-account key may name in credentials.tokenEndpoint beside those below stackit.cloud, as the sidecar has them")
+		"hosts that a service-account key may name in credentials.tokenEndpoint, besides hosts below stackit.cloud; as for the sidecar")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
-		"folders in which a Secret may name the file of a workload identity's token, as the sidecar has them")
+		"folders in which a Secret may name the file of a workload identity's token; as for the sidecar")
 	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace, "context": o.completeContext} {
 		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))
 	}
 }
 
-// output is standard output. It keeps its first error: a command whose data did not arrive
-// has not told anything. No control character of the API's or of a status reaches a terminal.
+// output is standard output without control characters, which the API or a status may contain. It keeps its first
+// error, so that a command fails if its data was not written.
 type output struct {
 	io.Writer
 	err error
@@ -126,12 +126,12 @@ func (o *output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// say writes a line for the user, beside the data. What the API or a cluster said in it reaches no terminal as it is.
+// say writes a line to standard error. Text from the API or a cluster is made safe for a terminal.
 func (o *options) say(format string, args ...any) {
 	_, _ = fmt.Fprintln(o.streams.ErrOut, report.OneLine(fmt.Sprintf(format, args...)))
 }
 
-// complete checks the flags, and reads the environment.
+// complete checks the flags and reads the environment.
 func (o *options) complete() error {
 	o.config, o.configError = spi.ConfigFromEnvironment(os.LookupEnv)
 	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
@@ -145,7 +145,7 @@ func (o *options) complete() error {
 	return o.checkDirect()
 }
 
-// checkDirect refuses half of what names an account without a Secret, and both.
+// checkDirect refuses incomplete credentials without a Secret, and such credentials together with a Secret.
 func (o *options) checkDirect() error {
 	given := o.projectID != "" || o.keyPath != ""
 	switch {
@@ -157,8 +157,8 @@ func (o *options) checkDirect() error {
 	return nil
 }
 
-// direct are the credentials that flags name, and variables where no cluster is asked; nil if they do not name all. Where
-// one is, its classes' Secrets are judged: a variable that was exported for another tool must not take their place.
+// direct returns the credentials given by flags, and with cloudOnly also by variables; nil if they are incomplete. With
+// a cluster, variables do not count: those exported for another tool must not replace the classes' Secrets.
 func (o *options) direct() *account.Direct {
 	var origins []string
 	value := func(flag, given, variable string) string {
@@ -179,8 +179,7 @@ func (o *options) direct() *account.Direct {
 	return direct
 }
 
-// checkNames refuses values that can name nothing. They are not repeated: a value in a wrong
-// place may be a secret.
+// checkNames refuses invalid values. The errors do not repeat them: a misplaced value may be a secret.
 func (o *options) checkNames() error {
 	switch {
 	case o.projectID != "" && !validation.IsUUID(o.projectID):
@@ -195,10 +194,10 @@ func (o *options) checkNames() error {
 	return nil
 }
 
-// completionTimeout is how long somebody who pressed the tabulator key is made to wait.
+// completionTimeout limits the time that shell completion takes.
 const completionTimeout = 3 * time.Second
 
-// completeObjects completes by what list shows of the namespace. What cannot be had in time completes to nothing.
+// completeObjects completes names that list shows for the namespace. It offers nothing if they cannot be read in time.
 func (o *options) completeObjects(
 	command *cobra.Command, names func(*list.Result) []string,
 ) ([]string, cobra.ShellCompDirective) {
@@ -220,7 +219,7 @@ func (o *options) completeObjects(
 	}
 }
 
-// completeContext completes --context by the kubeconfig.
+// completeContext completes --context from the kubeconfig.
 func (o *options) completeContext(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	config, err := o.control.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -229,8 +228,8 @@ func (o *options) completeContext(*cobra.Command, []string, string) ([]string, c
 	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeNamespace completes -n by the cluster. What cannot be had in time completes to nothing. The
-// shell keeps those that begin with what was typed.
+// completeNamespace completes -n from the cluster. It offers nothing if the namespaces cannot be read in time. The
+// shell filters them by prefix.
 func (o *options) completeNamespace(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()

@@ -34,25 +34,25 @@ func (o *options) newValidateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check MachineClasses, their Secrets, Machines and MachineDeployments",
 		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the
-driver and of machine-controller-manager, and says what is wrong with file, line, object and
-field. No cluster is asked but for a Secret that --secret names and no file has; what is in one is
-piped in from kubectl get -o yaml. Secrets that no class names are passed over.
+driver and of machine-controller-manager, and reports errors with file, line, object and
+field. No cluster is read, except for a Secret that --secret names and no file has; pipe in a cluster's
+objects from kubectl get -o yaml. Secrets that no class names are skipped.
 
-A class is checked with its own Secrets; --secret takes their place. Where they cannot be had,
---online asks with the credentials of --project-id, --region and --service-account-key-path.
+A class is checked with its own Secrets; --secret replaces them. If a Secret is missing, --online uses
+the credentials of --project-id, --region and --service-account-key-path.
 
-With --online, the API is asked whether what the classes name is there and fits: region, zone,
+--online checks with the API that everything the classes name exists and fits: region, zone,
 machine type, image, snapshot, volumes, volume class, network, NICs, security groups, affinity
-group, key pair, and the quota for one more machine of each class. So is the nodeTemplate, by
-which cluster-autoscaler scales up from zero. What the service account may not read, and what the API
-does not tell, is named as not checked. Nothing is changed.
+group, key pair, and the quota for one more machine of each class. It also checks the nodeTemplate,
+by which cluster-autoscaler scales up from zero. Anything that the service account may not read, or that
+the API does not show, is listed as not checked. Nothing is changed.
 
-For CI, where Secrets are in no file: --allow-missing-secret. It also takes a value with the text
-replace-me, which the samples have, for one that is not known.
+--allow-missing-secret is for CI, where no file has the Secrets. It also treats a value with the text
+replace-me, as in the samples, as unknown.
 
 Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be checked (for
 instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
-		Example: `  # Files, folders with their folders, standard input, what kustomize makes of a folder
+		Example: `  # Files, folders with subfolders, standard input, the output of kustomize
   mcm-stackit validate -f samples -R
   mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml
   mcm-stackit validate -k overlays/production
@@ -60,10 +60,10 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
   # In CI: files without the Secret, or one with placeholders
   mcm-stackit validate -f samples --allow-missing-secret
 
-  # Ask the API as well
+  # Check with the API as well
   mcm-stackit validate -f samples --online
 
-  # What is in a namespace
+  # The objects of a namespace
   kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -76,14 +76,14 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	}
 	flags := command.Flags()
 	files.AddFlags(flags)
-	flags.BoolVar(&v.Online, "online", false, "ask the API, too; nothing is changed there")
+	flags.BoolVar(&v.Online, "online", false, "check with the API, too; nothing is changed there")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
 		"exit with 0 if nothing is wrong, but something could not be checked "+
 			"because a Secret is in no file or has a placeholder")
 	return command
 }
 
-// check refuses flags that do not go together.
+// check refuses flags that exclude each other, and missing files.
 func (v *validateOptions) check() error {
 	named := len(v.Files.Filenames) > 0
 	switch {
@@ -101,7 +101,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 		return v.configError
 	}
 	access := v.access()
-	if v.secret != "" { // which may be in a file
+	if v.secret != "" { // the cluster is not used if a file has the Secret
 		v.connect(ctx, access)
 	}
 	result, err := validate.Run(ctx, access, v.Options)
@@ -134,7 +134,7 @@ func (v *validateOptions) print(to io.Writer, result *validate.Result) {
 	}
 }
 
-// counted writes numbers of objects: 2 MachineClasses, 1 Secret.
+// counted formats counts of objects: 2 MachineClasses, 1 Secret.
 func counted(kinds map[string]int) string {
 	if len(kinds) == 0 {
 		return "nothing"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact keeps Secrets, keys and tokens out of the log of a process.
+// Package redact keeps Secrets, keys and tokens out of a process's log.
 package redact
 
 import (
@@ -12,21 +12,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// maxVerbosity is the highest at which the Kubernetes client prints no bodies of
-// answers (client-go, transport/round_trippers.go): those of Secrets hold keys.
+// maxVerbosity is the highest level at which the Kubernetes client does not log response bodies (client-go,
+// transport/round_trippers.go): those of Secrets contain keys.
 const maxVerbosity = 7
 
-// KeepSecrets keeps Secrets, keys and tokens out of the log, whatever --v says. flags are
-// klog's, after they were parsed. (klog shows
-// its filter all arguments but the error of an ErrorS: what makes such errors keeps
-// secrets out of them itself.)
+// KeepSecrets keeps Secrets, keys and tokens out of the log, whatever --v is. flags are klog's flags, after parsing.
+// klog passes its filter all arguments except the error of an ErrorS call: code that makes such errors must keep
+// secrets out of them.
 func KeepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)
 }
 
-// capVerbosity limits --v, and switches off --vmodule, which would raise the verbosity of
-// single files beyond the limit.
+// capVerbosity limits --v, and disables --vmodule, which could raise the verbosity of single files above the limit.
 func capVerbosity(flags *pflag.FlagSet) {
 	set := func(name, value, message string) {
 		if err := flags.Set(name, value); err != nil {
@@ -37,21 +35,20 @@ func capVerbosity(flags *pflag.FlagSet) {
 	if level, err := strconv.Atoi(flags.Lookup("v").Value.String()); err == nil && level > maxVerbosity {
 		set("v", strconv.Itoa(maxVerbosity), "The log's verbosity is limited")
 	}
-	if modules := flags.Lookup("vmodule"); modules != nil && modules.Value.String() != "" { // the command has none
+	if modules := flags.Lookup("vmodule"); modules != nil && modules.Value.String() != "" { // mcm-stackit has no such flag
 		set("vmodule", "", "The flag --vmodule is ignored, it may exceed the limit of the log's verbosity")
 	}
 }
 
-// secret matches bootstrap tokens, JSON web tokens and private keys. The manager's
-// library logs the bootstrap token of each machine at --v=4
-// (machinecontroller/userdata.go).
+// secret matches bootstrap tokens, JSON web tokens and private keys. MCM's library logs the bootstrap token of each
+// machine at --v=4 (machinecontroller/userdata.go).
 var secret = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b` +
 	`|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` +
 	`|(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))`)
 
 const redacted = "<redacted>"
 
-// redactor is a filter for all that is logged in this process.
+// redactor filters everything that this process logs.
 type redactor struct{}
 
 var _ klog.LogFilter = redactor{}
@@ -71,8 +68,8 @@ func (redactor) FilterS(message string, keysAndValues []any) (string, []any) {
 	return message, redact(keysAndValues)
 }
 
-// redact replaces texts and errors that hold a secret. The arguments are the
-// caller's: they are copied before they are changed.
+// redact replaces texts and errors that contain a secret. The arguments belong to the caller, so it copies them before
+// it changes them.
 func redact(args []any) []any {
 	var changed []any
 	for i, arg := range args {

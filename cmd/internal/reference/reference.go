@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference writes tables that are generated from the code into pages; tests call it.
+// Package reference writes tables generated from the code into pages, for tests.
 package reference
 
 import (
@@ -37,7 +37,7 @@ func Flags(flags *pflag.FlagSet) string {
 	return "| Flag | Default | Meaning |\n|---|---|---|\n" + rows.String()
 }
 
-// Current compares the part of a page between the marks with what it has to be, or writes it.
+// Current compares the part of a page between its marks with want, or with write replaces it.
 func Current(t testing.TB, path, mark, want string, write bool) {
 	t.Helper()
 	begin, end := "<!-- "+mark+": make generated -->\n", "<!-- end -->"

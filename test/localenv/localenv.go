@@ -14,8 +14,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-// Env is a running environment. Its methods may be used from several
-// goroutines.
+// Env is a running environment. Its methods are safe for concurrent use.
 type Env struct {
 	*stack.Env
 
@@ -24,11 +23,9 @@ type Env struct {
 	stopNodes func()
 }
 
-// Start starts all parts, whose programs make has built, and returns when all are ready:
-// control plane healthy, CRDs established, both controllers answering on
-// /healthz. If it fails, the error names the part with the end of its log (a
-// *PartError), and everything that had been started is stopped again. ctx
-// bounds the start alone: the environment runs until Stop.
+// Start starts all parts from the programs that make built, and returns when all are ready: control plane healthy, CRDs
+// established, both controllers answering on /healthz. On failure it stops all parts, and the error (*PartError) has
+// the failed part and the end of its log. ctx limits the start only: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	s := newSettings(opts)
 	e := &Env{cloud: iaasmock.New(s.cloudOptions...), stopNodes: func() {}}
@@ -50,8 +47,8 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	return e, nil
 }
 
-// Stop stops all parts in reverse order and removes the temporary folder. It
-// returns when everything is gone. Further calls do nothing.
+// Stop stops all parts in reverse order and removes the temporary folder. It returns when everything has ended. Further
+// calls do nothing.
 func (e *Env) Stop() {
 	e.stopNodes()
 	e.Env.Stop()
@@ -59,13 +56,13 @@ func (e *Env) Stop() {
 	e.server.Close()
 }
 
-// Cloud returns the mock of the cloud, to look at and to change.
+// Cloud returns the mock of the cloud.
 func (e *Env) Cloud() *iaasmock.Cloud { return e.cloud }
 
-// CloudURL returns the URL at which the mock serves the IaaS API.
+// CloudURL returns the URL of the mock's IaaS API.
 func (e *Env) CloudURL() string { return e.server.URL }
 
-// What users of this package need of package stack has its name here, too.
+// Types of package stack for users of this package.
 type (
 	// Part is stack.Part.
 	Part = stack.Part
@@ -75,7 +72,7 @@ type (
 	Request = stack.Request
 )
 
-// The parts that users of this package name.
+// Parts for users of this package.
 const (
 	PartManager = stack.PartManager
 	PartSidecar = stack.PartSidecar

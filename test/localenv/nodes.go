@@ -20,36 +20,33 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// nodePoll is how often the simulator looks at the cloud.
+// nodePoll is the interval at which the simulator polls the cloud.
 const nodePoll = 200 * time.Millisecond
 
-// nodeSimulator stands in for the kubelets and for STACKIT's cloud controller
-// manager: it registers one Node for each server that boots, and keeps its
-// Ready condition in line with the server.
+// nodeSimulator stands in for the kubelets and for STACKIT's cloud controller manager: it registers one Node for each
+// server that boots, and keeps the Node's Ready condition in line with the server.
 //
-// It never deletes a Node, not even when its server is gone. The machine
-// controller deletes the Node of a Machine it has deleted; if it ever forgot,
-// cleaning up here would hide that. And it never registers a server twice: a
-// kubelet registers when it starts, so that a Node that was deleted while its
-// server still runs stays away.
+// It never deletes a Node, not even after its server is gone. The machine controller deletes the Node of a Machine it
+// has deleted; cleaning up here would hide a failure to do so. And it never registers a server twice: a kubelet
+// registers when it starts, so a Node that was deleted while its server still runs stays deleted.
 type nodeSimulator struct {
 	cloud  *iaasmock.Cloud
 	client client.Client
 	clock  clock.PassiveClock
-	// join is the time from a server's being ACTIVE to its Node.
+	// join is the delay from a server's becoming ACTIVE to its Node.
 	join time.Duration
-	// kubelets are the servers that were ACTIVE once, by server ID.
+	// kubelets maps server IDs to servers that have been ACTIVE.
 	kubelets map[string]*kubelet
 }
 
-// kubelet is what the simulator remembers of a server.
+// kubelet is the simulator's state for one server.
 type kubelet struct {
 	node        string
 	activeSince time.Time
 	registered  bool
-	// ready is what the Node says; nil until it says anything.
+	// ready is the readiness last reported; nil before the first report.
 	ready *bool
-	// finished: nothing more will happen to this Node.
+	// finished means that the simulator ignores the server from now on.
 	finished bool
 }
 
@@ -74,7 +71,7 @@ func newNodeSimulator(
 	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, kubelets: map[string]*kubelet{}}
 }
 
-// step looks at the cloud once. What fails is tried again at the next step.
+// step polls the cloud once. Failed updates are retried by the next step.
 func (s *nodeSimulator) step(ctx context.Context) {
 	present := map[string]bool{}
 	for _, server := range s.cloud.Servers() {
@@ -93,7 +90,7 @@ func (s *nodeSimulator) step(ctx context.Context) {
 	}
 }
 
-// follow brings the Node of a server in line with it.
+// follow brings a server's Node in line with the server.
 func (s *nodeSimulator) follow(ctx context.Context, server iaasmock.Server) error {
 	active := server.Status == iaasmock.StatusActive
 	k := s.kubelets[server.ID]
@@ -129,9 +126,8 @@ func (s *nodeSimulator) register(ctx context.Context, server iaasmock.Server, k 
 	return err
 }
 
-// adopt takes the Node that has the server's name if it is the server's: the
-// answer to an earlier request was lost. Otherwise another server has taken the
-// name, and two kubelets on one Node would fight over it.
+// adopt takes over an existing Node if it is the server's, because the answer to an earlier request was lost. Otherwise
+// another server has the name, and two kubelets would fight over one Node.
 func (s *nodeSimulator) adopt(ctx context.Context, server iaasmock.Server, k *kubelet, providerID string) error {
 	node := nodeNamed(k.node)
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
@@ -163,7 +159,7 @@ func (s *nodeSimulator) report(ctx context.Context, server iaasmock.Server, k *k
 	return s.patch(ctx, k, ready, addresses)
 }
 
-// lost makes the Node of a server that is gone not ready, and forgets it.
+// lost sets the Node of a deleted server to not ready, and forgets the server.
 func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
 	if k.registered && !k.finished && k.ready != nil && *k.ready {
 		if err := s.patch(ctx, k, false, nil); err != nil {
@@ -174,8 +170,8 @@ func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
 	return nil
 }
 
-// patch writes whether the Node is ready, and its addresses if there are any. What others write to
-// the same Node stays: finalizers and annotations, and conditions of another type.
+// patch writes the Node's readiness, and its addresses if there are any. Finalizers, annotations and conditions of
+// other types, written by other components, stay.
 func (s *nodeSimulator) patch(ctx context.Context, k *kubelet, ready bool, addresses []corev1.NodeAddress) error {
 	now := metav1.NewTime(s.clock.Now())
 	condition := corev1.NodeCondition{
@@ -203,8 +199,8 @@ func (s *nodeSimulator) patch(ctx context.Context, k *kubelet, ready bool, addre
 	return err
 }
 
-// newNode is the Node as kubelet and cloud controller manager make it. The
-// latter writes the server's ID alone into the providerID, without the project.
+// newNode returns a Node like that of kubelet and cloud controller manager. The latter sets the providerID to the
+// server's ID, without the project.
 func newNode(server iaasmock.Server) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{

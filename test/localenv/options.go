@@ -11,7 +11,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-// Option changes how an environment is made.
+// Option configures an environment.
 type Option func(*settings)
 
 type settings struct {
@@ -32,24 +32,22 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// of is an option of the parts that need no mock.
+// of converts an option of package stack.
 func of(option stack.Option) Option {
 	return func(s *settings) { s.stack = append(s.stack, option) }
 }
 
-// WithCloudOptions sets options of the environment's cloud.
+// WithCloudOptions sets options of the cloud's mock.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
 
-// WithCloudMiddleware wraps the HTTP handler of the environment's mock, such as in one
-// that looks at every call. The last one wins.
+// WithCloudMiddleware wraps the HTTP handler of the cloud's mock, for instance to record calls. The last one wins.
 func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }
 
-// WithJoinDuration sets how long after a server was first seen ACTIVE its Node
-// appears. Default: 1 s.
+// WithJoinDuration sets the delay from a server's first being seen ACTIVE to its Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
 // WithNamespace is stack.WithNamespace.

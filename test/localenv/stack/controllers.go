@@ -33,22 +33,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// noTarget tells both controllers that there is no target cluster.
+// noTarget makes both controllers run without a target cluster.
 const noTarget = "none"
 
-// StartManager starts machine-controller-manager and returns when it answers on
-// /healthz. Start has done so already; it is for use after KillManager.
+// StartManager starts machine-controller-manager and returns when it answers on /healthz. Start has called it already;
+// use it after KillManager.
 func (e *Env) StartManager(ctx context.Context) error {
-	// The rates Gardener sets.
+	// The rates that Gardener sets.
 	args := append(e.controllerArgs(), "--kube-api-qps=150", "--kube-api-burst=200")
 	args = append(args, e.settings.managerArgs...)
 	_, err := e.startController(ctx, e.controllerService(PartManager, e.programs.manager, minimalEnvironment(), args))
 	return err
 }
 
-// StartSidecar starts this project's machine-controller and returns when it
-// answers on /healthz. Start has done so already; it is for use after
-// KillSidecar.
+// StartSidecar starts this project's machine-controller and returns when it answers on /healthz. Start has called it
+// already; use it after KillSidecar.
 func (e *Env) StartSidecar(ctx context.Context) error {
 	args := append(e.controllerArgs(), e.sidecarArgs()...)
 	s := e.controllerService(PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), args)
@@ -61,30 +60,30 @@ func (e *Env) StartSidecar(ctx context.Context) error {
 	return err
 }
 
-// SidecarCommand returns the flags and the variables ("NAME=value") with which another
-// machine-controller works in this environment: those of its own, but for the port.
+// SidecarCommand returns the flags and variables ("NAME=value") for another machine-controller in this environment:
+// those of the environment's own, except the port.
 func (e *Env) SidecarCommand() (args, variables []string) {
 	return append(e.controllerArgs(), e.sidecarArgs()...), e.CloudEnvironment()
 }
 
-// sidecarArgs are the rates Gardener sets, and what the settings add.
+// sidecarArgs returns the rates that Gardener sets, and the flags from the settings.
 func (e *Env) sidecarArgs() []string {
 	return append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...)
 }
 
-// KillManager ends machine-controller-manager with SIGKILL and returns when it
-// is gone. It does not count as a failure of the environment.
+// KillManager kills machine-controller-manager with SIGKILL and returns when it has ended. That is not a failure of the
+// environment.
 func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 
-// KillSidecar ends the machine-controller with SIGKILL and returns when it is
-// gone. It does not count as a failure of the environment.
+// KillSidecar kills the machine-controller with SIGKILL and returns when it has ended. That is not a failure of the
+// environment.
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
-// TerminateSidecar ends the machine-controller with SIGTERM, as a Pod's end begins, and returns when it is
-// gone. It does not count as a failure of the environment.
+// TerminateSidecar ends the machine-controller with SIGTERM, as Kubernetes ends a Pod, and returns when it has ended.
+// That is not a failure of the environment.
 func (e *Env) TerminateSidecar() { e.endPart(PartSidecar, stopGrace) }
 
-// startController starts a part that Controllers names, and returns its port.
+// startController starts a controller, adds it to Controllers, and returns its port.
 func (e *Env) startController(ctx context.Context, s service) (port int, err error) {
 	e.mu.Lock()
 	if !slices.Contains(e.controllers, s.part) {
@@ -96,7 +95,7 @@ func (e *Env) startController(ctx context.Context, s service) (port int, err err
 
 func localURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
-// controllerService is a controller on a port of our choice.
+// controllerService returns the service of a controller on any free port.
 func (e *Env) controllerService(part Part, path string, env, args []string) service {
 	return service{
 		part: part,
@@ -109,8 +108,8 @@ func (e *Env) controllerService(part Part, path string, env, args []string) serv
 	}
 }
 
-// controllerArgs are the flags both controllers have. The manager's integration
-// suite finds processes by their first flag, hence the order.
+// controllerArgs returns the flags of both controllers. The order matters: the manager's integration suite finds
+// processes by their first flag.
 func (e *Env) controllerArgs() []string {
 	target := e.TargetKubeconfigPath()
 	if e.settings.targetless {
@@ -121,7 +120,7 @@ func (e *Env) controllerArgs() []string {
 		"--target-kubeconfig=" + target,
 		"--namespace=" + e.settings.namespace,
 		"--address=127.0.0.1",
-		// There is one of each, and a restarted one must not wait for a lease.
+		// Each runs once, and after a restart must not wait for a lease.
 		"--leader-elect=false",
 		"--v=2",
 	}
@@ -132,28 +131,26 @@ func (e *Env) sidecarEnvironment() []string {
 }
 
 const (
-	// A short lease, so that another replica takes over after seconds.
+	// The lease is short, so that another replica takes over within seconds.
 	leaseDuration = 6 * time.Second
 	renewDeadline = 3 * time.Second
 	renewPeriod   = time.Second
 
-	// restartDelay is between the end of a replica and its next start. One that led
-	// must not lead again before another has: that one sees the last renewal after up
-	// to 2.2 renewPeriods, waits for leaseDuration, and tries after up to 2.2 more.
+	// restartDelay is the delay before a replica that ended is restarted. A leader must not lead again before another
+	// replica has led. That replica sees the last renewal after up to 2.2 renewPeriods, waits for leaseDuration, and tries
+	// after up to 2.2 more.
 	restartDelay = 5 * time.Second
 )
 
-// generationMark stands between a replica's part and the number of its start.
+// generationMark separates a replica's part from the number of its start.
 const generationMark = "."
 
-// ReplicaPart names a machine-controller of WithSidecarReplicas, for Logs; the first
-// is 1.
+// ReplicaPart returns the part of a machine-controller of WithSidecarReplicas, for Logs. Numbers start at 1.
 func ReplicaPart(number int) Part { return Part(fmt.Sprintf("%s-%d", PartSidecar, number)) }
 
-// startReplicas starts all of WithSidecarReplicas, and keeps them running as
-// Kubernetes does: one that ends is started again, with a new name. A
-// machine-controller that loses its lease, because the API server did not answer or
-// because it was slow, ends itself.
+// startReplicas starts the machine-controllers of WithSidecarReplicas, and keeps them running as Kubernetes does: after
+// its end, each is restarted with a new name. A machine-controller ends itself if it loses its lease, because it or the
+// API server was too slow.
 func (e *Env) startReplicas(ctx context.Context) error {
 	running, cancel := context.WithCancel(context.Background())
 	e.stopReplicas = cancel
@@ -171,7 +168,7 @@ func (e *Env) startReplicas(ctx context.Context) error {
 	return nil
 }
 
-// keepReplica starts a replica whenever it has ended, until ctx ends.
+// keepReplica restarts a replica whenever it ends, until ctx ends.
 func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity, ended chan struct{}) {
 	for generation := 2; ; generation++ {
 		select {
@@ -191,8 +188,8 @@ func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity,
 	}
 }
 
-// startReplica starts a replica. Like the Pods of a Deployment, one that comes back is
-// another one, and has to wait until its own lease has ended.
+// startReplica starts a replica. Like a new Pod of a Deployment, a restarted replica has a new name, and must wait
+// until its own earlier lease expires.
 func (e *Env) startReplica(
 	ctx context.Context, number, generation int, lease *leaseIdentity, ended chan struct{},
 ) error {
@@ -214,9 +211,8 @@ func (e *Env) startReplica(
 	return err
 }
 
-// KillReplica ends a machine-controller of WithSidecarReplicas with SIGKILL and
-// returns when it is gone. It is started again after some seconds; if it was the
-// leader, another one leads first.
+// KillReplica kills a machine-controller of WithSidecarReplicas with SIGKILL and returns when it has ended. It is
+// restarted after some seconds; if it was the leader, another replica leads first.
 func (e *Env) KillReplica(number int) {
 	p := e.process(ReplicaPart(number))
 	if p != nil {
@@ -225,10 +221,9 @@ func (e *Env) KillReplica(number int) {
 	}
 }
 
-// PauseReplica stops a machine-controller of WithSidecarReplicas with SIGSTOP, in the
-// middle of whatever it does. The function it returns lets it go on; if another one
-// leads by then, it finds that out with its next renewal and ends itself. There is
-// none if the replica has ended and was not started again yet.
+// PauseReplica pauses a machine-controller of WithSidecarReplicas with SIGSTOP, wherever it is. resume continues it; if
+// another replica leads by then, it finds out with its next renewal and ends itself. ok is false if the replica has
+// ended and is not yet restarted.
 func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	p := e.process(ReplicaPart(number))
 	if p == nil {
@@ -238,8 +233,7 @@ func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	return func() { p.signal(syscall.SIGCONT) }, true
 }
 
-// Leader returns the number of the replica that the lease names, even if that has ended;
-// 0 if there is no lease.
+// Leader returns the number of the replica that holds the lease, even if the replica has ended; 0 if there is none.
 func (e *Env) Leader(ctx context.Context) (int, error) {
 	var lease coordinationv1.Lease
 	err := e.control.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)
@@ -255,7 +249,7 @@ func (e *Env) Leader(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// endReplicas ends all of WithSidecarReplicas.
+// endReplicas ends the machine-controllers of WithSidecarReplicas.
 func (e *Env) endReplicas() {
 	if e.stopReplicas != nil {
 		e.stopReplicas()
@@ -265,14 +259,13 @@ func (e *Env) endReplicas() {
 	}
 }
 
-// leaseIdentity gives a machine-controller a name of its own in leader election.
-// It takes its computer's host name there, which here is the same for all: they
-// would all take the lease for theirs. So it reaches the API server through a proxy
-// that writes another name into Leases, and reads it back.
+// leaseIdentity gives a machine-controller its own name in leader election. Otherwise it uses the host name, which is
+// the same for all replicas here, so that each would take the lease for its own. It therefore reaches the API server
+// through a proxy that replaces the name in Leases, in both directions.
 type leaseIdentity struct {
-	// kubeconfig is the file with which to reach the API server through the proxy.
+	// kubeconfig is the path of a kubeconfig for the API server through the proxy.
 	kubeconfig string
-	// host is the name the controller knows, name the one in the Lease.
+	// host is the name that the controller uses, name is the name in the Lease.
 	host string
 	name atomic.Pointer[string]
 }
@@ -280,8 +273,7 @@ type leaseIdentity struct {
 // become changes the name in the Lease.
 func (l *leaseIdentity) become(name string) { l.name.Store(&name) }
 
-// newLeaseIdentity starts the proxy of a part, which reaches the API server of the
-// control cluster with this token.
+// newLeaseIdentity starts the proxy of a part, which sends this token to the control cluster's API server.
 func (e *Env) newLeaseIdentity(part Part, token string) (*leaseIdentity, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -296,7 +288,7 @@ func (e *Env) newLeaseIdentity(part Part, token string) (*leaseIdentity, error) 
 	return l, writeKubeconfig(l.kubeconfig, &rest.Config{Host: server.URL})
 }
 
-// endLeaseServers ends all proxies.
+// endLeaseServers stops all proxies.
 func (e *Env) endLeaseServers() {
 	e.mu.Lock()
 	servers := e.leaseServers
@@ -307,8 +299,7 @@ func (e *Env) endLeaseServers() {
 	}
 }
 
-// proxy to an API server, which it reaches with this token: clients send no credentials
-// without TLS.
+// proxy returns a proxy to an API server. It adds the token: clients send no credentials without TLS.
 func (l *leaseIdentity) proxy(server *cluster, token string) http.Handler {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(server.credentials.ca)
@@ -328,7 +319,7 @@ func (l *leaseIdentity) proxy(server *cluster, token string) http.Handler {
 			}
 			return nil
 		},
-		// While the API server is down, the controllers say what there is to say.
+		// The controllers log when the API server is down.
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}},
 		FlushInterval: -1,
@@ -339,12 +330,12 @@ func isLease(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/leases") && r.URL.Query().Get("watch") == ""
 }
 
-// renamed replaces a holder of the Lease in body by another.
+// renamed replaces one holder of the Lease in body with another.
 func renamed(body io.ReadCloser, header http.Header, from, to string) (io.ReadCloser, int64) {
 	content, err := io.ReadAll(body)
 	_ = body.Close()
 	if err != nil {
-		content = nil // An empty Lease is refused on either side.
+		content = nil // Both sides reject an empty Lease.
 	}
 	if changed, err := withHolder(content, header.Get("Content-Type"), from, to); err == nil {
 		content = changed
@@ -352,10 +343,10 @@ func renamed(body io.ReadCloser, header http.Header, from, to string) (io.ReadCl
 	return io.NopCloser(bytes.NewReader(content)), int64(len(content))
 }
 
-// withHolder answers an error for what is no Lease of that holder, such as the
-// Status that there is none.
+// withHolder replaces the holder of an encoded Lease. It returns an error if content is not a Lease of holder from, for
+// instance a Status.
 func withHolder(content []byte, contentType, from, to string) ([]byte, error) {
-	// client-go's leader election speaks protobuf.
+	// client-go's leader election uses protobuf.
 	form, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
 	if !ok {
 		return nil, fmt.Errorf("unknown content type %q", contentType)

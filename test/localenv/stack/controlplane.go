@@ -56,8 +56,7 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 	return nil
 }
 
-// startEtcd starts etcd and returns its URL. It is the only member: no other one has to find its
-// port for peers.
+// startEtcd starts etcd and returns its URL. It has a single member, so its peer port need not be known.
 func (e *Env) startEtcd(ctx context.Context) (string, error) {
 	port, err := e.launch(ctx, service{
 		part: PartEtcd,
@@ -67,7 +66,7 @@ func (e *Env) startEtcd(ctx context.Context) (string, error) {
 				"--listen-client-urls=" + localURL(port),
 				"--advertise-client-urls=" + localURL(port),
 				"--listen-peer-urls=http://127.0.0.1:0",
-				// What is stored here is thrown away at the end.
+				// The data is thrown away at the end.
 				"--unsafe-no-fsync=true",
 			}}
 		},
@@ -78,8 +77,8 @@ func (e *Env) startEtcd(ctx context.Context) (string, error) {
 	return localURL(port), err
 }
 
-// startCluster starts a kube-apiserver, whose objects have its name as their prefix in
-// etcd, and makes what reaches it as a member of system:masters.
+// startCluster starts a kube-apiserver that stores its objects in etcd under a prefix of its own, and makes clients
+// that use it as a member of system:masters.
 func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*cluster, error) {
 	creds, err := newCredentials(filepath.Join(e.dir, string(part)))
 	if err != nil {
@@ -93,7 +92,7 @@ func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*clu
 		Host:            apiServerURL(c.port),
 		BearerToken:     creds.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
-		// Nobody else uses this server: no need to be gentle.
+		// The server has no other users, so a high rate is fine.
 		QPS:            1000,
 		Burst:          2000,
 		WarningHandler: rest.NoWarnings{},
@@ -105,8 +104,7 @@ func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*clu
 	return c, nil
 }
 
-// launchAPIServer runs kube-apiserver, on the port it had before if there was one,
-// and returns its port.
+// launchAPIServer runs kube-apiserver, on its earlier port if it had one, and returns its port.
 func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err error) {
 	probe, closeIdle := c.credentials.httpClient()
 	defer closeIdle()
@@ -122,13 +120,12 @@ func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err er
 	})
 }
 
-// KillAPIServer ends the control cluster's kube-apiserver with SIGKILL and returns when
-// it is gone. It does not count as a failure of the environment.
+// KillAPIServer kills the control cluster's kube-apiserver with SIGKILL and returns when it has ended. That is not a
+// failure of the environment.
 func (e *Env) KillAPIServer() { e.endPart(partAPIServer, 0) }
 
-// StartAPIServer starts kube-apiserver and returns when it is ready. Start has done
-// so already; it is for use after KillAPIServer. Address, credentials and all objects
-// are the same as before.
+// StartAPIServer starts kube-apiserver again after KillAPIServer, and returns when it is ready. Address, credentials
+// and all objects stay the same.
 func (e *Env) StartAPIServer(ctx context.Context) error {
 	_, err := e.launchAPIServer(ctx, e.control)
 	return err
@@ -136,14 +133,14 @@ func (e *Env) StartAPIServer(ctx context.Context) error {
 
 func (e *Env) ensureNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.settings.namespace}}
-	// The API server makes "default" itself, but perhaps a moment later.
+	// The API server creates "default" itself, but maybe a moment later.
 	if err := e.control.client.Create(ctx, namespace); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil
 }
 
-// cluster is a kube-apiserver, and how to reach it. It can start again as the same.
+// cluster is a kube-apiserver and its clients. It can be restarted.
 type cluster struct {
 	part        Part
 	credentials credentials
@@ -172,12 +169,11 @@ func (c *cluster) args(port int) []string {
 		"--audit-policy-file=" + path("audit.yaml"),
 		"--audit-log-path=" + path(auditLog),
 		"--service-account-issuer=https://localenv",
-		// Nobody else is to trust these tokens: the serving key will do.
+		// These tokens are used only here: the serving key is good enough.
 		"--service-account-key-file=" + path("tls.key"),
 		"--service-account-signing-key-file=" + path("tls.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
-		// There is no controller that would make the service accounts this
-		// plugin wants, and nobody to whom the endpoints below would matter.
+		// No controller creates the service accounts that this plugin requires, and nothing uses the endpoints below.
 		"--disable-admission-plugins=ServiceAccount",
 		"--endpoint-reconciler-type=none",
 	}
@@ -185,18 +181,18 @@ func (c *cluster) args(port int) []string {
 
 func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
 
-// credentials are what an API server and its only user need.
+// credentials are the keys and certificates of an API server and its only user.
 type credentials struct {
 	dir string
 	// token is the bearer token of a member of system:masters.
 	token string
-	// ca is the certificate to trust, PEM.
+	// ca is the CA certificate, in PEM.
 	ca []byte
 }
 
 func (c credentials) path(name string) string { return filepath.Join(c.dir, name) }
 
-// newCredentials makes keys and certificates and writes them to dir.
+// newCredentials creates keys and certificates and writes them to dir.
 func newCredentials(dir string) (credentials, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return credentials{}, err
@@ -215,8 +211,7 @@ func newCredentials(dir string) (credentials, error) {
 	)
 }
 
-// httpClient returns a client that trusts the API server, and what closes its
-// connections.
+// httpClient returns a client that trusts the API server, and a function that closes its connections.
 func (c credentials) httpClient() (*http.Client, func()) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(c.ca)
@@ -234,7 +229,7 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	return clientcmd.WriteToFile(*kubeconfig, path)
 }
 
-// newClient makes a client that knows the types of Kubernetes, of CRDs and of Machines.
+// newClient returns a client for the types of Kubernetes, of CRDs and of Machines.
 func newClient(config *rest.Config) (client.Client, error) {
 	known := runtime.NewScheme()
 	err := errors.Join(
@@ -248,9 +243,8 @@ func newClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: known})
 }
 
-// auditPolicy has kube-apiserver write down what service accounts ask for. The others here
-// are members of system:masters, who may do everything. A watch is written down when it
-// begins: it ends with the environment.
+// auditPolicy makes kube-apiserver log the requests of service accounts. All other users here are members of
+// system:masters, which may do everything. A watch is logged when it starts: it ends with the environment.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -260,23 +254,23 @@ rules:
   - level: None
 `
 
-// auditLog is the file in the folder of an API server's credentials.
+// auditLog is the audit log's file name in the folder of an API server's credentials.
 const auditLog = "audit.log"
 
-// Request is what a service account asked of an API server.
+// Request is a request of a service account to an API server.
 type Request struct {
 	// User is system:serviceaccount:NAMESPACE:NAME.
 	User string
 	Verb string
-	// Group is empty for the core API, Subresource for an object as a whole, Namespace for
-	// what is in none, and Name for a list and where the server makes the name.
+	// Group is empty for the core API, Subresource for a whole object, Namespace for cluster-wide resources, and Name for
+	// lists and generated names.
 	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status code of the answer.
 	Code int
 }
 
-// Requests returns what service accounts have asked of the API servers about resources,
-// those of the control cluster first. A watch counts twice when it has ended.
+// Requests returns the requests of service accounts for resources, those to the control cluster first. A watch that has
+// ended counts twice.
 func (e *Env) Requests() ([]Request, error) {
 	var requests []Request
 	for _, part := range []Part{partAPIServer, partTargetAPIServer} {
@@ -308,7 +302,7 @@ func readAuditLog(log io.Reader) ([]Request, error) {
 			ResponseStatus struct{ Code int }
 		}
 		err := decoder.Decode(&event)
-		// The last line may be on its way.
+		// The last line may be incomplete.
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return requests, nil
 		}
@@ -325,8 +319,7 @@ func readAuditLog(log io.Reader) ([]Request, error) {
 	}
 }
 
-// establishLimit is how long the API server may take to serve a new CRD, which
-// is a second or two.
+// establishLimit is the maximum time until the API server serves a new CRD, which takes a second or two.
 const establishLimit = 30 * time.Second
 
 // installCRDs applies the manager's CRDs and waits until they are served.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack runs, on one computer and without containers, what turns a Machine into
-// requests to an IaaS API: etcd, kube-apiserver, machine-controller-manager and this
-// project's machine-controller as processes of their own. The API is a parameter (WithCloud):
+// Package stack runs everything that turns a Machine into requests to an IaaS API, on one
+// computer and without containers: etcd, kube-apiserver, machine-controller-manager and this
+// project's machine-controller, each as a process. The API is a parameter (WithCloud):
 // package localenv adds the mock and Nodes, test/cloud the real one.
 //
 // One API server is both control and target cluster, unless WithTargetCluster asks for
@@ -19,10 +19,10 @@
 //
 // "make localenv" builds the controllers into bin/localenv, and puts kube-apiserver and etcd
 // into bin/controlplane; targets of make that need them run it first. This package only starts
-// what is there. KUBEBUILDER_ASSETS names another folder with kube-apiserver and etcd. Without it,
+// these programs. KUBEBUILDER_ASSETS names another folder with kube-apiserver and etcd. Without it,
 // make takes the first of these that exists:
 //
-//   - What an earlier make has put into bin/controlplane.
+//   - The programs of an earlier make in bin/controlplane.
 //   - The archive that controller-tools publishes, if its server answers within 5 s.
 //     ENVTEST_INDEX=<url> is the index of a mirror for setup-envtest.
 //   - A build from source of the pinned module hack/tools/controlplane, up to 10 minutes on 2
@@ -30,6 +30,6 @@
 //
 // Only Go and make are needed. Linux and macOS are supported, with one difference: if the process
 // that uses this package is killed (SIGKILL, a panic, the timeout of "go test"), Linux kills all
-// parts with it; on macOS they go on running, and you must end them by hand. The next environment
+// parts with it; on macOS they keep running, and you must end them by hand. The next environment
 // removes the temporary folder.
 package stack

@@ -20,37 +20,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errStopped is the cause of errors of an environment that was stopped.
+// errStopped is the cause of errors after Stop.
 var errStopped = errors.New("the environment was stopped")
 
-// Env is a running environment. Its methods may be used from several
-// goroutines.
+// Env is a running environment. Its methods are safe for concurrent use.
 type Env struct {
 	settings settings
 	// dir holds everything temporary; Stop removes it.
 	dir, logDir string
 	folder      *folder
 	programs    programs
-	// probe asks parts whether they are ready.
+	// probe is the client for readiness checks.
 	probe *http.Client
 
-	// control is the cluster of the Machines, target that of the Nodes: the same one
-	// without WithTargetCluster.
+	// control is the cluster of the Machines, target the cluster of the Nodes. They are the same without
+	// WithTargetCluster.
 	control, target *cluster
-	// stopReplicas is that of WithSidecarReplicas.
+	// stopReplicas stops restarting the replicas of WithSidecarReplicas.
 	stopReplicas func()
 
 	stopOnce sync.Once
 	watchers sync.WaitGroup
-	// running ends, by end, with the first failure, or when everything was stopped.
+	// running is cancelled by end, on the first failure or after everything has stopped.
 	running context.Context
 	end     context.CancelCauseFunc
 
 	mu        sync.Mutex
 	processes map[Part]*process
-	// sidecarURL is that of the last StartSidecar.
+	// sidecarURL is the URL of the sidecar that StartSidecar started last.
 	sidecarURL string
-	// controllers are those that were started, in this order; pods are those that run.
+	// controllers are the parts started, in order; pods are the Pods running.
 	controllers  []Part
 	pods         map[string]*corev1.Pod
 	leaseServers []*httptest.Server
@@ -69,11 +68,10 @@ func newEnv(s settings) *Env {
 	}
 }
 
-// Done is closed when a part has ended by itself (Err then tells which), and
-// when the environment has been stopped.
+// Done is closed when a part has ended unexpectedly (Err then names it), and when the environment has stopped.
 func (e *Env) Done() <-chan struct{} { return e.running.Done() }
 
-// Err returns why the environment failed, nil as long as it has not.
+// Err returns why the environment failed; nil if it has not.
 func (e *Env) Err() error {
 	if err := context.Cause(e.running); !errors.Is(err, errStopped) {
 		return err
@@ -81,8 +79,7 @@ func (e *Env) Err() error {
 	return nil
 }
 
-// fail records the first failure of the running environment. What ends after
-// Stop has begun is no failure.
+// fail records the first failure of the running environment. Errors after the start of Stop do not count.
 func (e *Env) fail(err error) {
 	e.mu.Lock()
 	stopped := e.stopped
@@ -96,11 +93,9 @@ func (e *Env) progress(format string, args ...any) {
 	e.settings.progress(fmt.Sprintf(format, args...))
 }
 
-// Start starts all parts, whose programs make has built, and returns when all are ready:
-// control plane healthy, CRDs established, both controllers answering on
-// /healthz. If it fails, the error names the part with the end of its log (a
-// *PartError), and everything that had been started is stopped again. ctx
-// bounds the start alone: the environment runs until Stop.
+// Start starts all parts from the programs that make built, and returns when all are ready: control plane healthy, CRDs
+// established, both controllers answering on /healthz. On failure it stops all parts, and the error (*PartError) has
+// the failed part and the end of its log. ctx limits the start only: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	e := newEnv(newSettings(opts))
 	if err := e.start(ctx); err != nil {
@@ -110,8 +105,8 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	return e, nil
 }
 
-// start takes the steps of Start. The environment's own failure is the better
-// explanation: a part that dies makes the later ones fail.
+// start runs the steps of Start. If the environment fails meanwhile, it returns that error: a part that dies makes
+// later steps fail.
 func (e *Env) start(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -120,7 +115,7 @@ func (e *Env) start(parent context.Context) error {
 	if failed := e.Err(); failed != nil {
 		return failed
 	}
-	// client-go answers that the context was cancelled, and not why.
+	// client-go reports that the context was cancelled, but not the cause.
 	if cause := context.Cause(parent); err != nil && cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
@@ -174,10 +169,9 @@ func (e *Env) startControllers(ctx context.Context) error {
 	return e.startReplicas(ctx)
 }
 
-// awaitNextSecond returns when the second has changed. A creationTimestamp has
-// whole seconds, so a Machine applied in the second in which the sidecar started
-// would look older than the sidecar, which then takes care that a predecessor
-// may have made its server just now, and lets some time pass. Here there was none.
+// awaitNextSecond waits for the next full second. A creationTimestamp has whole seconds, so a Machine created in the
+// second of the sidecar's start would look older than the sidecar. The sidecar would then wait, because a predecessor
+// might have just created its server.
 func awaitNextSecond(ctx context.Context) error {
 	now := time.Now()
 	select {
@@ -188,8 +182,8 @@ func awaitNextSecond(ctx context.Context) error {
 	}
 }
 
-// Stop stops all parts in reverse order and removes the temporary folder. It
-// returns when everything is gone. Further calls do nothing.
+// Stop stops all parts in reverse order and removes the temporary folder. It returns when everything has ended. Further
+// calls do nothing.
 func (e *Env) Stop() {
 	e.stopOnce.Do(func() {
 		e.mu.Lock()
@@ -215,19 +209,17 @@ func (e *Env) Stop() {
 	})
 }
 
-// RESTConfig returns a copy of the configuration to reach the API server of the control
-// cluster as a member of system:masters.
+// RESTConfig returns a copy of the client configuration for the control cluster, as a member of system:masters.
 func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.control.restConfig) }
 
-// Client returns a client for the control cluster. It knows the types of Kubernetes,
-// of its CRDs and of machine.sapcloud.io/v1alpha1. It reads without a cache.
+// Client returns an uncached client for the control cluster. It supports the types of Kubernetes, of CRDs and of
+// machine.sapcloud.io/v1alpha1.
 func (e *Env) Client() client.Client { return e.control.client }
 
-// KubeconfigPath returns a file for kubectl --kubeconfig. Stop removes it.
+// KubeconfigPath returns the path of a kubeconfig for kubectl. Stop removes the file.
 func (e *Env) KubeconfigPath() string { return e.control.kubeconfig }
 
-// TargetRESTConfig is RESTConfig for the target cluster, which is the same without
-// WithTargetCluster.
+// TargetRESTConfig is RESTConfig for the target cluster, which is the control cluster without WithTargetCluster.
 func (e *Env) TargetRESTConfig() *rest.Config { return rest.CopyConfig(e.target.restConfig) }
 
 // TargetClient is Client for the target cluster.
@@ -236,56 +228,51 @@ func (e *Env) TargetClient() client.Client { return e.target.client }
 // TargetKubeconfigPath is KubeconfigPath for the target cluster.
 func (e *Env) TargetKubeconfigPath() string { return e.target.kubeconfig }
 
-// Namespace returns the namespace the controllers watch.
+// Namespace returns the namespace that the controllers watch.
 func (e *Env) Namespace() string { return e.settings.namespace }
 
-// SidecarMetricsURL returns the URL of the machine-controller's metrics. It
-// changes with every StartSidecar.
+// SidecarMetricsURL returns the URL of the machine-controller's metrics. Every StartSidecar changes it.
 func (e *Env) SidecarMetricsURL() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sidecarURL + "/metrics"
 }
 
-// CloudEnvironment returns the variables ("NAME=value") with which the driver
-// reaches the cloud. The sidecar that the environment starts has them already.
+// CloudEnvironment returns the variables ("NAME=value") with which the driver reaches the cloud. The environment's own
+// sidecar has them already.
 func (e *Env) CloudEnvironment() []string { return slices.Clone(e.settings.cloud.Environment) }
 
 // ServiceAccountKey returns API.ServiceAccountKey.
 func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.settings.cloud.ServiceAccountKey) }
 
-// ManagerPath returns the path of the built machine-controller-manager, for a test that
-// starts one of its own.
+// ManagerPath returns the path of machine-controller-manager, for tests that start one themselves.
 func (e *Env) ManagerPath() string { return e.programs.manager }
 
-// ManagerCRDs returns the folder of machine-controller-manager's custom resource
-// definitions. They are installed already.
+// ManagerCRDs returns the folder of machine-controller-manager's CRDs, which are already installed.
 func (e *Env) ManagerCRDs() string { return e.programs.crds }
 
-// MakeFolder makes a folder for what belongs to this environment. Stop removes it
-// with all that is in it; if that never happens, the next environment does.
+// MakeFolder makes a folder that Stop removes with its content. If Stop is never called, the next environment removes
+// it.
 func (e *Env) MakeFolder(name string) (string, error) {
 	path := filepath.Join(e.dir, "of-users", name)
 	return path, os.MkdirAll(path, 0o750)
 }
 
-// Logs returns what a part that is a process has logged so far.
+// Logs returns the log of a part so far, if it is a process.
 func (e *Env) Logs(part Part) (string, error) {
 	content, err := os.ReadFile(e.LogPath(part))
 	return string(content), err
 }
 
-// Controllers returns the parts that are a machine-controller-manager or a
-// machine-controller and were started, also if they have ended: those of a Pod and
-// replicas among them.
+// Controllers returns the parts that were started and are a machine-controller-manager or a machine-controller, ended
+// ones included, also those of Pods and replicas.
 func (e *Env) Controllers() []Part {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.controllers)
 }
 
-// PID returns the process ID of a part that runs as a process now, 0 if it does
-// not.
+// PID returns the process ID of a part; 0 if it is not running as a process.
 func (e *Env) PID(part Part) int {
 	if p := e.process(part); p != nil {
 		return p.cmd.Process.Pid

@@ -11,16 +11,14 @@ import (
 )
 
 const (
-	// folderPattern is how the folders are called.
+	// folderPattern is the pattern of the folders' names.
 	folderPattern = "localenv-*"
-	// ownerFile is a file in such a folder that its owner keeps locked. A lock
-	// tells more than a process ID: the kernel releases it when the owner dies,
-	// however it dies, and it holds across containers that share the folder.
+	// ownerFile is a file in such a folder that its owner keeps locked. A lock is more reliable than a process ID: the
+	// kernel releases it however the owner dies, and it works across containers that share the folder.
 	ownerFile = ".owner"
 )
 
-// folder is a temporary folder. If its owner dies, removeAbandonedFolders removes
-// it.
+// folder is a temporary folder. If its owner dies, removeAbandonedFolders removes it.
 type folder struct {
 	path  string
 	owner *os.File
@@ -38,8 +36,8 @@ func makeFolder() (*folder, error) {
 	return &folder{path: path, owner: owner}, nil
 }
 
-// lockOwnerFile makes the owner file. It gets its name once it is locked, so that
-// nobody ever sees it free while its owner lives.
+// lockOwnerFile creates the owner file. It locks the file before it gives it its name, so that the file never appears
+// unlocked while its owner lives.
 func lockOwnerFile(dir string) (*os.File, error) {
 	path := filepath.Join(dir, ownerFile)
 	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -55,13 +53,13 @@ func lockOwnerFile(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// remove removes the folder and all that is in it.
+// remove removes the folder and its content.
 func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), f.owner.Close())
 }
 
-// removeAbandonedFolders removes the folders of processes that were killed. What
-// cannot be removed, such as another user's, stays.
+// removeAbandonedFolders removes the folders of processes that were killed. It skips folders that it cannot remove,
+// such as another user's.
 func removeAbandonedFolders() {
 	paths, err := filepath.Glob(filepath.Join(os.TempDir(), folderPattern))
 	if err != nil {
@@ -74,11 +72,10 @@ func removeAbandonedFolders() {
 	}
 }
 
-// removeIfAbandoned removes a folder whose owner file is there and not locked. A
-// folder without one is just being made, or not ours.
+// removeIfAbandoned removes a folder whose owner file exists and is not locked. A folder without an owner file is just
+// being made, or belongs to another program.
 func removeIfAbandoned(path string) {
-	// The folder may be anybody's: follow no link, and wait for nobody who writes
-	// to a pipe.
+	// The folder may belong to any user: follow no link, and do not block on a pipe.
 	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	owner, err := os.OpenFile(filepath.Join(path, ownerFile), flags, 0)
 	if err != nil {

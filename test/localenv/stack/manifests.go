@@ -21,15 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// fieldOwner names us in the managed fields of what we apply.
+// fieldOwner is the owner of applied fields.
 const fieldOwner = client.FieldOwner("localenv")
 
 // keyField is the field of a Secret that holds the service-account key.
 const keyField = "serviceAccountKey"
 
-// readManifests reads the objects of a YAML file, or of all *.yaml files of a
-// folder in the order of their names. Files may hold several documents; empty
-// ones are left out.
+// readManifests reads the objects of a YAML file, or of all *.yaml files of a folder sorted by name. Files may hold
+// several documents; empty documents are skipped.
 func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -57,7 +56,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// ParseManifests reads the objects of YAML that may hold several documents.
+// ParseManifests parses YAML that may hold several documents.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -83,9 +82,8 @@ func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Apply applies objects server-side, in their order, overruling other owners of
-// the same fields. Namespaced objects without a namespace go to the
-// environment's. Status is not applied. The objects passed in stay as they are.
+// Apply applies objects server-side, in order, and overrides other owners of the same fields. Namespaced objects
+// without a namespace go to the environment's namespace. Status is not applied. The arguments are not changed.
 func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		desired, err := e.toUnstructured(object)
@@ -99,8 +97,7 @@ func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	return nil
 }
 
-// ApplyFile applies the objects of a YAML file or folder. Secrets with a
-// serviceAccountKey get the key of the cloud.
+// ApplyFile applies the objects of a YAML file or folder. Secrets with a serviceAccountKey get the cloud's key.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	objects, err := readManifests(path)
 	if err != nil {
@@ -117,8 +114,8 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// useServiceAccountKey puts the key of the cloud, if it has one, into object, if
-// object is a Secret with the field serviceAccountKey in its stringData.
+// useServiceAccountKey puts the cloud's key, if it has one, into a Secret that has the field serviceAccountKey in its
+// stringData.
 func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
 	if object.GetKind() != "Secret" || len(e.settings.cloud.ServiceAccountKey) == 0 {
 		return nil
@@ -135,7 +132,7 @@ func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) erro
 	return e.control.client.Apply(ctx, desired, fieldOwner, client.ForceOwnership)
 }
 
-// toUnstructured copies an object into the form to apply.
+// toUnstructured copies an object into the form for Apply.
 func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -148,7 +145,7 @@ func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, 
 	desired := (&unstructured.Unstructured{Object: content}).DeepCopy()
 	desired.SetGroupVersionKind(gvk)
 	delete(desired.Object, "status")
-	// The API server refuses these in a request to apply.
+	// The API server rejects these in an apply request.
 	desired.SetManagedFields(nil)
 	desired.SetResourceVersion("")
 	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp")

@@ -3,7 +3,7 @@
 
 package stack
 
-// Option changes how an environment is made.
+// Option configures an environment.
 type Option func(*settings)
 
 type settings struct {
@@ -14,7 +14,7 @@ type settings struct {
 	withoutManager bool
 	withoutSidecar bool
 	sidecarProgram string
-	// sidecarReplicas is 0 for a single one without leader election.
+	// sidecarReplicas is 0 for a single machine-controller without leader election.
 	sidecarReplicas int
 	sidecarArgs     []string
 	managerArgs     []string
@@ -33,66 +33,57 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// WithNamespace sets the namespace of the control cluster that the controllers
-// watch. It is made if it does not exist. Default: "default".
+// WithNamespace sets the namespace of the control cluster that the controllers watch. It is created if missing.
+// Default: "default".
 func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
 
-// WithCloud sets the IaaS API that the controllers work with. Without it the sidecar takes the
-// public one.
+// WithCloud sets the IaaS API for the controllers. Without it the sidecar uses the public API.
 func WithCloud(cloud API) Option { return func(s *settings) { s.cloud = cloud } }
 
 // WithTargetless runs without a target cluster: both controllers get
 // --target-kubeconfig=none.
 func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
 
-// WithTargetCluster runs a second kube-apiserver, for a target cluster of its own:
-// Machines are in the control cluster, Nodes in the target cluster. The two share etcd,
-// where each has a prefix of its own, and nothing else.
+// WithTargetCluster runs a second kube-apiserver as the target cluster: Machines are in the control cluster, Nodes in
+// the target cluster. They share only etcd, under different prefixes.
 func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
 
-// WithoutManager leaves machine-controller-manager out: only Machines and
-// MachineClasses work then. StartManager can still start it.
+// WithoutManager does not start machine-controller-manager: then only Machines and MachineClasses work. StartManager
+// can start it later.
 func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
 
-// WithoutSidecar leaves the machine-controller out. StartSidecar can still
-// start it.
+// WithoutSidecar does not start the machine-controller. StartSidecar can start it later.
 func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
 
-// WithSidecarProgram runs another machine-controller than this project's: a program that
-// 'make localenv' builds. It gets the same flags and environment.
+// WithSidecarProgram runs another machine-controller, built by 'make localenv', in place of this project's, with the
+// same flags and environment.
 func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
-// WithSidecarReplicas runs this many machine-controllers instead of one. They elect
-// a leader, and each that ends is started again, as Kubernetes does it. Their logs are
-// those of ReplicaPart, and StartSidecar, KillSidecar and SidecarMetricsURL are not
-// about them.
+// WithSidecarReplicas runs several machine-controllers that elect a leader. Each that ends is restarted, as in
+// Kubernetes. ReplicaPart names their logs. StartSidecar, KillSidecar and SidecarMetricsURL do not apply to them.
 func WithSidecarReplicas(count int) Option {
 	return func(s *settings) { s.sidecarReplicas, s.withoutSidecar = count, true }
 }
 
-// WithSidecarArgs appends flags to the machine-controller's; the last of a kind
-// wins.
+// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag wins.
 func WithSidecarArgs(args ...string) Option {
 	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
 }
 
-// WithManagerArgs appends flags to those of machine-controller-manager; the
-// last of a kind wins.
+// WithManagerArgs appends flags to those of machine-controller-manager. The last value of a flag wins.
 func WithManagerArgs(args ...string) Option {
 	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
 }
 
-// WithProgress calls report with a line whenever a step of Start begins. It may
-// be called from several goroutines.
+// WithProgress calls report with a line whenever a step of Start begins, maybe from several goroutines.
 func WithProgress(report func(line string)) Option {
 	return func(s *settings) { s.progress = report }
 }
 
-// API says how the controllers reach an IaaS API.
+// API is the access of the controllers to an IaaS API.
 type API struct {
-	// Environment holds the sidecar's variables ("NAME=value") for it.
+	// Environment holds the sidecar's variables ("NAME=value") for the API.
 	Environment []string
-	// ServiceAccountKey (JSON) goes into the Secrets that ApplyFile applies; nil leaves them
-	// as they are.
+	// ServiceAccountKey (JSON) is written into Secrets by ApplyFile; nil leaves them unchanged.
 	ServiceAccountKey []byte
 }

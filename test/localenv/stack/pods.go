@@ -24,22 +24,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PodPart names a container of StartPod, for Logs.
+// PodPart returns the part of a container of StartPod, for Logs.
 func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 
-// StartPod runs a Pod of machine-controller-manager and the machine-controller, as a
-// kubelet would: each container is a process with its arguments and environment, and
-// with the Pod's rights in the control cluster, those of its service account. It returns
-// when all answer on /healthz. A container that ends by itself is a failure of the
+// StartPod runs a Pod of machine-controller-manager and the machine-controller as a kubelet would. Each container is a
+// process with the container's arguments and environment, and with the rights of the Pod's service account in the
+// control cluster. StartPod returns when all answer on /healthz. A container that ends unexpectedly is a failure of the
 // environment.
 //
-// A process has neither an image nor a network or files of its own. So
-//   - the last part of the image's name says which of the two programs runs;
-//   - the arguments are followed by --control-kubeconfig, --address and --port, which
-//     overrule those of the Pod, and so does --target-kubeconfig if the Pod's is empty:
-//     its own cluster;
-//   - the Secrets, ConfigMaps and tokens that are mounted are files in another place, and this
-//     place is written for theirs, in arguments and in these files (PodPath);
+// A process has no image, network or files of its own. So
+//   - the last part of the image's name selects one of the two programs;
+//   - --control-kubeconfig, --address and --port are appended to the arguments and override those of the Pod; so does
+//     --target-kubeconfig if the Pod's is empty, which means its own cluster;
+//   - mounted Secrets, ConfigMaps and tokens are files in another folder, whose path replaces theirs in arguments and
+//     in these files (PodPath);
 //   - in leader election the process has the name of its Pod (leaseIdentity).
 func (e *Env) StartPod(ctx context.Context, pod *corev1.Pod) error {
 	e.mu.Lock()
@@ -92,7 +90,7 @@ func (e *Env) startContainer(
 	return err
 }
 
-// program returns the path of what an image holds.
+// program returns the path of the program in an image.
 func (e *Env) program(image string) (string, error) {
 	name, _, _ := strings.Cut(path.Base(image), ":")
 	switch name {
@@ -129,8 +127,8 @@ func expand(argument string, variables map[string]string) string {
 	return argument
 }
 
-// StopPod ends a Pod as a kubelet does: SIGTERM for all of its processes, and SIGKILL for
-// those that have not ended after its terminationGracePeriodSeconds.
+// StopPod ends a Pod as a kubelet does: SIGTERM for all of its processes, and SIGKILL for processes still running after
+// terminationGracePeriodSeconds.
 func (e *Env) StopPod(name string) {
 	e.mu.Lock()
 	pod := e.pods[name]
@@ -157,18 +155,18 @@ func (e *Env) endPods() {
 }
 
 const (
-	// inClusterFolder is where each container finds its service account.
+	// inClusterFolder is the folder of the service account in each container.
 	inClusterFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// inClusterURL is the API server's, for each container.
+	// inClusterURL is the URL of the API server in each container.
 	inClusterURL = "https://kubernetes.default.svc"
-	// rootsFolder is where Go looks for the certificates to trust on Linux.
+	// rootsFolder is where Go looks for root certificates on Linux.
 	rootsFolder = "/etc/ssl/certs"
 )
 
-// mounts are the files of a Pod: by the path in a container, the path on this computer.
+// mounts maps paths in a container to paths on this computer.
 type mounts map[string]string
 
-// in returns text with the paths of this computer for those of a container.
+// in replaces paths of a container in text by paths on this computer.
 func (m mounts) in(text string) string {
 	for inside, here := range m {
 		text = strings.ReplaceAll(text, inside, here)
@@ -176,8 +174,8 @@ func (m mounts) in(text string) string {
 	return text
 }
 
-// environment has Go read another folder of root certificates for one that a container
-// mounts into its own. Only Linux knows the variable.
+// environment makes Go read the root certificates that a container mounts into its folder of them. Only on Linux does
+// Go support this variable.
 func (m mounts) environment(container corev1.Container) []string {
 	for _, mount := range container.VolumeMounts {
 		if path.Dir(mount.MountPath) == rootsFolder {
@@ -187,10 +185,10 @@ func (m mounts) environment(container corev1.Container) []string {
 	return nil
 }
 
-// PodPath returns the path on this computer of what a container of the Pod has at a path.
+// PodPath returns the path on this computer of a path in a container of the Pod.
 func (e *Env) PodPath(pod *corev1.Pod, inside string) string { return e.mountsOf(pod).in(inside) }
 
-// mountsOf returns where a Pod's files are.
+// mountsOf returns the paths of a Pod's files.
 func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	root := filepath.Join(e.dir, "pods", pod.Name)
 	files := mounts{inClusterFolder: filepath.Join(root, "serviceaccount"), inClusterURL: e.control.restConfig.Host}
@@ -202,8 +200,8 @@ func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	return files
 }
 
-// MountPod writes the files of a Pod as a kubelet does: before it starts, which StartPod does, and again when its
-// Secrets and ConfigMaps have changed.
+// MountPod writes the files of a Pod as a kubelet does. StartPod calls it before the Pod starts; call it again after
+// changes of its Secrets and ConfigMaps.
 func (e *Env) MountPod(ctx context.Context, pod *corev1.Pod) error {
 	token, err := ServiceAccountToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {
@@ -213,8 +211,8 @@ func (e *Env) MountPod(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// mount writes the files of a Pod: its service account, its Secrets and ConfigMaps as they are in
-// the control cluster now, and tokens of its service account for others.
+// mount writes the files of a Pod: its service account, the current content of its Secrets and ConfigMaps, and tokens
+// of its service account for other audiences.
 func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
 	files := e.mountsOf(pod)
 	content := map[string]map[string][]byte{
@@ -235,11 +233,11 @@ func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts,
 	return files, nil
 }
 
-// write makes the files as a kubelet does: behind links, by which it replaces all at once.
+// write writes the files as a kubelet does, behind symbolic links, so that all are replaced at once.
 func (m mounts) write(folder string, entries map[string][]byte) error {
 	const data, written = "..data", "..written"
 	if err := cmp.Or(
-		os.RemoveAll(folder), // an earlier Pod of the name had others
+		os.RemoveAll(folder), // an earlier Pod of this name had other files
 		os.MkdirAll(filepath.Join(folder, written), 0o700),
 		os.Symlink(written, filepath.Join(folder, data)),
 	); err != nil {
@@ -256,7 +254,7 @@ func (m mounts) write(folder string, entries map[string][]byte) error {
 	return nil
 }
 
-// volume returns the files of a volume that is a Secret, is projected, or is empty.
+// volume returns the files of a Secret, projected or empty volume.
 func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume) (map[string][]byte, error) {
 	switch {
 	case volume.Secret != nil:
@@ -296,7 +294,7 @@ func (e *Env) projection(
 	return nil, errors.New("only Secrets, ConfigMaps and tokens of service accounts can be projected")
 }
 
-// secret returns the files of a Secret: those of items, or all if there are none.
+// secret returns the files of a Secret: those of items, or all files without items.
 func (e *Env) secret(ctx context.Context, namespace, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
@@ -305,7 +303,7 @@ func (e *Env) secret(ctx context.Context, namespace, name string, items []corev1
 	return chosen(secret.Data, name, items)
 }
 
-// configMap returns the files of a ConfigMap in the same way.
+// configMap returns the files of a ConfigMap: those of items, or all files without items.
 func (e *Env) configMap(ctx context.Context, namespace, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, configMap); err != nil {
@@ -333,13 +331,12 @@ func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (m
 	return files, nil
 }
 
-// ServiceAccountToken returns a token of a service account that is good for an hour.
+// ServiceAccountToken returns a token of a service account that is valid for an hour.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
 	return requestToken(ctx, c, namespace, name, authenticationv1.TokenRequestSpec{})
 }
 
-// requestToken returns a token of a service account. Without audiences it is one for the API
-// server.
+// requestToken returns a token of a service account. Without audiences it is for the API server.
 func requestToken(
 	ctx context.Context, c client.Client, namespace, name string, spec authenticationv1.TokenRequestSpec,
 ) (string, error) {

@@ -23,31 +23,31 @@ import (
 	"time"
 )
 
-// Part names one part of the environment, in errors and for Logs.
+// Part names a part of the environment, in errors and for Logs.
 type Part string
 
-// The parts of the environment, in the order they start.
+// The parts of the environment, in start order.
 const (
 	partPrograms  Part = "programs"
 	PartEtcd      Part = "etcd"
 	partAPIServer Part = "kube-apiserver"
-	// partTargetAPIServer is that of WithTargetCluster.
+	// partTargetAPIServer is the kube-apiserver of WithTargetCluster.
 	partTargetAPIServer Part = "target-kube-apiserver"
 	partCRDs            Part = "custom resource definitions"
 	PartManager         Part = "machine-controller-manager"
 	PartSidecar         Part = "machine-controller"
 )
 
-// PartError tells which part failed and how.
+// PartError is the failure of a part.
 type PartError struct {
 	Part Part
 	// Err is the cause.
 	Err error
-	// Log is the end of the part's log, empty for parts without one.
+	// Log is the end of the part's log; "" for parts without a log.
 	Log string
 }
 
-// Error names the part, the cause and, where there is one, the end of the log.
+// Error returns the part, the cause and, if there is one, the end of the log.
 func (e *PartError) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Part, e.Err)
 	if e.Log == "" {
@@ -59,38 +59,38 @@ func (e *PartError) Error() string {
 // Unwrap returns the cause.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// tailLines is how much of a log an error shows.
+// tailLines is the number of log lines in an error.
 const tailLines = 20
 
-// command is what to run for a part.
+// command is a command line for a part.
 type command struct {
 	path string
 	args []string
-	// env is the whole environment: nothing of ours leaks into a part.
+	// env is the whole environment: nothing is inherited.
 	env []string
 }
 
-// minimalEnvironment is what any program may expect. Nothing else is passed on:
-// settings for another cloud or another etcd must not reach these.
+// minimalEnvironment returns the variables that any program may expect. Nothing else is passed on: settings for another
+// cloud or another etcd must not reach the parts.
 func minimalEnvironment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 }
 
-// process is a part that runs as a child process of ours.
+// process is a part that runs as a child process.
 type process struct {
 	part    Part
 	logPath string
-	// logStart is where this run begins in the log, which a restart appends to.
+	// logStart is the offset of this run in the log, to which a restart appends.
 	logStart int64
 	cmd      *exec.Cmd
-	// exited is closed when the process is gone; err then tells how it ended.
+	// exited is closed when the process has ended; err is then its result.
 	exited chan struct{}
 	err    error
-	// ending says that the end of the process is wanted.
+	// ending means that the process is being ended on purpose.
 	ending atomic.Bool
 }
 
-// spawn starts c with its output appended to the file logPath.
+// spawn starts c and appends its output to the file logPath.
 func spawn(part Part, c command, logPath string) (*process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -108,9 +108,8 @@ func spawn(part Part, c command, logPath string) (*process, error) {
 	return p, p.start()
 }
 
-// start starts the process from a thread that lives as long as the process:
-// Linux sends the parent-death signal when the thread that forked ends, not
-// when the whole parent does.
+// start starts the process from a thread that lives as long as the process. Linux sends the parent-death signal when
+// the thread that forked ends, not when the whole parent does.
 func (p *process) start() error {
 	started := make(chan error)
 	go func() {
@@ -127,8 +126,7 @@ func (p *process) start() error {
 	return <-started
 }
 
-// end stops the process: SIGTERM, and SIGKILL after grace. It returns when the
-// process is gone.
+// end ends the process: SIGTERM, then SIGKILL after grace. It returns when the process has ended.
 func (p *process) end(grace time.Duration) {
 	p.ending.Store(true)
 	if grace > 0 {
@@ -144,11 +142,11 @@ func (p *process) end(grace time.Duration) {
 }
 
 func (p *process) signal(s os.Signal) {
-	// The only failure is a process that is gone already, which exited tells.
+	// It only fails if the process has ended, which exited reports.
 	_ = p.cmd.Process.Signal(s)
 }
 
-// failure is the error of a process that ended by itself.
+// failure returns the error of a process that ended unexpectedly.
 func (p *process) failure() error {
 	cause := p.err
 	if cause == nil {
@@ -162,12 +160,10 @@ func (p *process) explain(err error) error {
 	return &PartError{Part: p.part, Err: err, Log: p.tail()}
 }
 
-// crash is how a line begins in which a Go program or klog says why it ends. The
-// stacks of all goroutines follow it.
+// crash matches the line in which a Go program or klog reports a fatal error. The stacks of all goroutines follow it.
 var crash = regexp.MustCompile(`^(panic: |fatal error: |F\d{4} )`)
 
-// tail returns the lines of this run's log that tell most: those from where it
-// says why it ends, else the last.
+// tail returns the most useful lines of this run's log: from the fatal error on, or else the last lines.
 func (p *process) tail() string {
 	lines := strings.Split(strings.TrimRight(p.output(), "\n"), "\n")
 	start := max(0, len(lines)-tailLines)
@@ -179,7 +175,7 @@ func (p *process) tail() string {
 	return strings.Join(lines[start:min(len(lines), start+tailLines)], "\n")
 }
 
-// output returns what this run has logged.
+// output returns the log of this run.
 func (p *process) output() string {
 	content, err := os.ReadFile(p.logPath)
 	if err != nil || int64(len(content)) < p.logStart {
@@ -188,8 +184,7 @@ func (p *process) output() string {
 	return string(content[p.logStart:])
 }
 
-// awaitReady returns once ready answers without an error. It fails when the
-// process exits, when ctx ends and when limit has passed.
+// awaitReady returns once ready returns nil. It fails when the process exits, ctx ends or limit has passed.
 func (p *process) awaitReady(ctx context.Context, limit time.Duration, ready func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -219,39 +214,37 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration, ready fun
 }
 
 const (
-	// readyLimit is how long a part may take to become ready. All of them take a few seconds on
-	// two idle cores, and a minute where a dozen API servers start while others compile.
+	// readyLimit is the maximum time until a part is ready. All parts take a few seconds on two idle cores, and a minute
+	// where a dozen API servers start while other programs compile.
 	readyLimit = 2 * time.Minute
-	// portAttempts is how often a part is started again because another process
-	// took its port between our choosing it and its binding it.
+	// portAttempts is how often a part is started if another process takes its port between our choice and its bind.
 	portAttempts = 5
-	// stopGrace is how long a part may take to end after SIGTERM.
+	// stopGrace is the maximum time for a part to end after SIGTERM.
 	stopGrace = 5 * time.Second
 )
 
-// portTaken is how Go programs, which all parts are, report a port in use.
+// portTaken is in the error of Go programs, which all parts are, for a port in use.
 const portTaken = "address already in use"
 
 // service is a part that listens on a port of its own.
 type service struct {
 	part Part
-	// fixed is the port it must have, because others know it already; 0: any.
+	// fixed is the required port, if other parts know it already; 0 means any.
 	fixed int
-	// command says what to run when the port is known.
+	// command returns the command line for a port.
 	command func(port int) command
-	// ready answers nil when the part can be used.
+	// ready returns nil when the part is ready.
 	ready func(ctx context.Context, port int) error
-	// ended is called when the part ends by itself; nil: it fails the environment.
+	// ended is called when the part ends unexpectedly; nil makes that a failure of the environment.
 	ended func(*process)
 }
 
-// errPortTaken says that another process listens on a port we chose.
+// errPortTaken means that another process listens on the chosen port.
 var errPortTaken = errors.New(portTaken)
 
 var errAlreadyRunning = errors.New("already running")
 
-// launch runs s on a free port, waits until it is ready, and watches it from
-// then on. It returns the port.
+// launch runs s on a free port, waits until it is ready, and watches it from then on. It returns the port.
 func (e *Env) launch(ctx context.Context, s service) (port int, err error) {
 	if e.process(s.part) != nil {
 		return 0, &PartError{Part: s.part, Err: errAlreadyRunning}
@@ -273,8 +266,8 @@ func (e *Env) launch(ctx context.Context, s service) (port int, err error) {
 	}
 }
 
-// attempt runs s on this port and returns its process when it is ready. Where
-// another process answers there, its answer must not pass for ours.
+// attempt runs s on this port and returns its process when it is ready. It detects another process on the port, whose
+// answers must not count as the part's.
 func (e *Env) attempt(ctx context.Context, s service, port int) (*process, error) {
 	c := s.command(port)
 	if answers(ctx, port) {
@@ -295,7 +288,7 @@ func (e *Env) attempt(ctx context.Context, s service, port int) (*process, error
 	return nil, err
 }
 
-// answers tells whether somebody listens on the port.
+// answers reports whether a process listens on the port.
 func answers(ctx context.Context, port int) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
@@ -305,8 +298,8 @@ func answers(ctx context.Context, port int) bool {
 	return true
 }
 
-// adopt takes a running process into the environment: Stop ends it, and its
-// unexpected end is the environment's failure, unless ended says otherwise.
+// adopt adds a running process to the environment: Stop ends it, and its unexpected end calls ended, or fails the
+// environment if that is nil.
 func (e *Env) adopt(p *process, ended func(*process)) error {
 	if ended == nil {
 		ended = func(p *process) { e.fail(p.failure()) }
@@ -342,13 +335,12 @@ func (e *Env) endPart(part Part, grace time.Duration) {
 	}
 }
 
-// LogPath returns the file a part logs to. A part that was started again
-// appends to it. Stop removes the file.
+// LogPath returns the log file of a part. A restarted part appends to it. Stop removes it.
 func (e *Env) LogPath(part Part) string {
 	return filepath.Join(e.logDir, string(part)+".log")
 }
 
-// freePort returns a loopback port that nobody listened on a moment ago.
+// freePort returns a loopback port that was free a moment ago.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -358,7 +350,7 @@ func freePort() (int, error) {
 	return int(address.Port()), errors.Join(err, l.Close())
 }
 
-// httpOK answers nil when a GET of url answers 200.
+// httpOK returns nil if a GET of url returns 200.
 func httpOK(ctx context.Context, client *http.Client, url, bearer string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -5,9 +5,8 @@ package stack
 
 import "syscall"
 
-// childAttributes gives a child a process group of its own, so that Ctrl-C in a
-// terminal reaches us alone and everything stops in order; and has the kernel
-// kill it should we die without stopping it.
+// childAttributes gives a child its own process group, so that Ctrl-C in a terminal reaches only this process, which
+// then stops everything in order. The kernel kills the child if this process dies without stopping it.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

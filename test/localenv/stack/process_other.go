@@ -7,10 +7,9 @@ package stack
 
 import "syscall"
 
-// childAttributes gives a child a process group of its own, so that Ctrl-C in a
-// terminal reaches us alone and everything stops in order. These systems cannot
-// kill a child when its parent dies: what a process of ours that is killed has
-// started goes on running.
+// childAttributes gives a child its own process group, so that Ctrl-C in a terminal reaches only this process, which
+// then stops everything in order. These systems cannot kill a child when its parent dies: if this process is killed,
+// its children keep running.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -12,18 +12,15 @@ import (
 
 const modulePath = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
 
-// assetsVariable names a folder with etcd and kube-apiserver, as for controller-runtime's
-// envtest.
+// assetsVariable names a folder with etcd and kube-apiserver, as in controller-runtime's envtest.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// programs are the paths of what is run, and the folder of the manager's custom resource
-// definitions.
+// programs holds the paths of the programs and of the folder with the manager's CRDs.
 type programs struct {
 	etcd, apiServer, manager, sidecar, crds string
 }
 
-// findPrograms returns where make has put the programs. The sidecar is another one than this
-// project's for hack/scale.
+// findPrograms returns the paths of the programs that make built. hack/scale uses a sidecar other than this project's.
 func findPrograms(sidecar string) (programs, error) {
 	root, err := Root()
 	if err != nil {
@@ -50,8 +47,7 @@ func findPrograms(sidecar string) (programs, error) {
 	return p, nil
 }
 
-// Check returns an error (*PartError) if a program that Start needs is not there: for those who must
-// know before they do something else.
+// Check returns a *PartError if a program that Start needs is missing, for callers that do other work before Start.
 func Check() error {
 	_, err := findPrograms(newSettings(nil).sidecarProgram)
 	return err
@@ -66,15 +62,15 @@ func present(paths ...string) error {
 	return nil
 }
 
-// Root returns the root of this repository, looking upwards from the
-// working directory (tests run in their package's folder).
+// Root returns the root of this repository. It searches upwards from the working directory, which in tests is the
+// package's folder.
 func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		// A nested module's path goes on after ours.
+		// The path of a nested module continues after this module's path.
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil && bytes.Contains(content, []byte("module "+modulePath+"\n")) {
 			return dir, nil

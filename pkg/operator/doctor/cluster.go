@@ -226,7 +226,7 @@ func isOtherSidecar(container *corev1.Container) bool {
 const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
 
 // beforeStart is said in the place of a command: a manager that starts without its Machines deletes their servers.
-const beforeStart = "before it starts, compare mcm-stackit list and list servers: Machines that were lost are restored first " +
+const beforeStart = "Before you start it, restore Machines that were lost: list servers --orphans shows their servers " +
 	"(kubernetes/runbooks.md#stackitmanagerdown)"
 
 // isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
@@ -243,7 +243,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 			d.wrong(subject, text, asMigration)
 		default:
 			d.wrong(subject, text, "name the namespace of the Machines with -n, or deploy it (kubernetes/README.md; in Gardener the "+
-				"extension does): "+beforeStart)
+				"extension does). "+beforeStart)
 		}
 		return false
 	}
@@ -257,7 +257,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to nothing", asMigration)
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to nothing", "does the cluster sleep? "+beforeStart)
+		d.wrong(subject, text+": scaled to nothing", "Does the cluster sleep? "+beforeStart)
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():

@@ -164,7 +164,7 @@ func TestCluster(t *testing.T) {
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
 		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
-			1, []string{"scaled to nothing; does the cluster sleep? " + beforeStart}},
+			1, []string{"scaled to nothing; Does the cluster sleep? " + beforeStart}},
 		"nothing deployed, with Machines that are being migrated": {func(c *clinic) {
 			c.remove(c.deployment)
 			machine := testrig.Machine("worker-1", "worker", "")

@@ -20,7 +20,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// check is made at every change in the cloud.
+// check checks the cloud's state; it runs after every change.
 func (w *world) check() {
 	w.checkForeign(false)
 	if !w.plan.promised() {
@@ -33,8 +33,8 @@ func (w *world) check() {
 	}
 }
 
-// mayAsk checks a request before it is carried out: nobody changes what is not its
-// own, or deletes the server of a Machine that is to stay.
+// mayAsk checks a request before it is executed: a process changes only its own cluster's resources, and does
+// not delete the server of a Machine that is to stay.
 func (w *world) mayAsk(c call) {
 	id := c.id
 	switch c.operation {
@@ -65,17 +65,17 @@ func (w *world) mayAsk(c call) {
 	}
 }
 
-// promptCodes come back after seconds: any disturbance may bring them about.
+// promptCodes are the codes that MCM retries after seconds: any disturbance may cause them.
 var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
 
-// longestCall is the driver's longest, orphansCall its deadline for a GET and a DELETE of an orphan.
+// longestCall is the driver's longest call, orphansCall its deadline for a GET and a DELETE of an orphan.
 const longestCall, orphansCall = 10 * time.Minute, 5 * time.Second
 
-// isTooSlowForOrphans says that the deletion of an orphan may not end in time: a GET and a DELETE, there
-// and back.
+// isTooSlowForOrphans reports whether the deletion of an orphan may miss its deadline: it takes a GET and a
+// DELETE, with two latencies each.
 func (p *Plan) isTooSlowForOrphans() bool { return 4*p.Latency >= orphansCall }
 
-// checkText checks a driver error's text: it has one line, a reason of its code, and no secret.
+// checkText checks a driver error's text: a single line, with a reason that fits the code, and without secrets.
 func (w *world) checkText(method string, code codes.Code, err error) {
 	if strings.ContainsAny(strings.TrimPrefix(err.Error(), "machine codes error: "), "\n") {
 		w.violated("the error of %s has several lines: %v", method, err)
@@ -92,14 +92,14 @@ func isCreationTimedOut(err error) bool {
 	return err != nil && provider.ReasonIn(err.Error()) == provider.ReasonCreationTimedOut
 }
 
-// checkCode checks a driver error's code: one that makes the manager wait for
-// minutes, or give up, needs a cause that says so.
+// checkCode checks a driver error's code: a code that makes the manager wait for minutes, or give up, needs a
+// cause that explains it.
 func (w *world) checkCode(method string, code codes.Code, err error) {
 	w.checkText(method, code, err)
 	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
 		return
 	}
-	if w.disturbed && slices.Contains(promptCodes, code) || isCreationTimedOut(err) { // the manager replaces it: checkFailure
+	if w.disturbed && slices.Contains(promptCodes, code) || isCreationTimedOut(err) { // replaced: see checkFailure
 		return
 	}
 	if code == codes.Unauthenticated && w.plan.Rotations > 0 {
@@ -119,8 +119,8 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 // exhaustedRetry is the manager's --resource-exhausted-retry.
 const exhaustedRetry = 10 * time.Minute
 
-// toldExhausted notes that a Machine was told ResourceExhausted, by a cause or, the next time, because
-// the server that ended in ERROR is still there.
+// toldExhausted records that a Machine got ResourceExhausted: because of a cause or, the next time, because
+// the server that ended in ERROR still exists.
 func (w *world) toldExhausted(m *v1alpha1.Machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,8 +131,7 @@ func (w *world) toldExhausted(m *v1alpha1.Machine) {
 	w.outlived[m.UID] = before && w.clock.Since(first) >= exhaustedRetry
 }
 
-// checkFailure: a Machine that has to be replaced needs a cause that can only end
-// so.
+// checkFailure reports a Machine that has failed for good without a cause that makes this unavoidable.
 func (w *world) checkFailure(cluster string, m *v1alpha1.Machine) {
 	w.mu.Lock()
 	spoiled := w.outlived[m.UID]
@@ -145,7 +144,7 @@ func (w *world) checkFailure(cluster string, m *v1alpha1.Machine) {
 	}
 }
 
-// checkGone is made when a Machine is gone: so is its server.
+// checkGone checks that no server is left of a Machine that is gone.
 func (w *world) checkGone(who owner) {
 	if !w.plan.promised() {
 		return
@@ -156,11 +155,11 @@ func (w *world) checkGone(who owner) {
 	}
 }
 
-// checkRest is made when all is at rest: each Machine has one server, which nobody
-// will look at any more and which lacks nothing, and there is nothing else of ours that would be left.
+// checkRest checks the state at rest: each Machine has exactly one server, which no caller will check again
+// and which is complete, and nothing else of ours is left.
 func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 	w.checkForeign(false)
-	// A deletion that is stuck in the cloud is asked for again when the Machine goes.
+	// A deletion that is stuck in the cloud is retried when the Machine is deleted.
 	servers := w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting })
 	for _, c := range w.clusters {
 		for _, m := range c.machines() {
@@ -185,7 +184,7 @@ func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 	}
 }
 
-// checkSecrets: runs at the same time share the log, so each reports its leaks.
+// checkSecrets reports the secrets in the log. Concurrent runs share the log, so each reports its leaks.
 func (w *world) checkSecrets() {
 	klog.Flush()
 	log.mu.Lock()
@@ -195,8 +194,8 @@ func (w *world) checkSecrets() {
 	}
 }
 
-// checkForeign compares what is there and nobody's of ours with what was. onlyForeign says
-// that nothing else may be there.
+// checkForeign compares the resources that are not ours with their initial state. onlyForeign means that
+// nothing else may exist.
 func (w *world) checkForeign(onlyForeign bool) {
 	for _, change := range w.foreign.changes(w.cloud, onlyForeign) {
 		w.violated("%s", change)
@@ -204,16 +203,15 @@ func (w *world) checkForeign(onlyForeign bool) {
 }
 
 const (
-	// busiest is how many calls a cluster may make within ten seconds, and one more for
-	// each Machine, which may all change something then. Reads for all that wait are
-	// eight a second at most; the rest are requests that change something, and retries.
+	// busiest limits a cluster's calls within ten seconds, plus one for each Machine, since all Machines may
+	// change something at once. Coalesced reads are at most eight a second; the rest are writes and retries.
 	busiest = 90
-	// conflictCalls are made for a Machine within ten seconds whose cache is old: each time the manager's
-	// write conflicts, it comes back after 200 ms.
+	// conflictCalls is the number of calls within ten seconds for a Machine whose cache is stale: after each
+	// conflict the manager retries in 200 ms.
 	conflictCalls = 60
 )
 
-// checkCalls bounds how much the cloud has to do at a time.
+// checkCalls checks each cluster's peak number of calls within ten seconds.
 func (w *world) checkCalls() {
 	peak := 0
 	for _, begun := range w.begun {
@@ -235,10 +233,10 @@ func (w *world) checkCalls() {
 	}
 }
 
-// keyCount: one for the foreigner, and two for each cluster.
+// keyCount is one key for foreign servers and two for each cluster.
 const keyCount = 5
 
-// simulationKeys are made once: that takes long.
+// simulationKeys are generated once, because that is slow.
 var simulationKeys = sync.OnceValue(func() [][]byte {
 	cloud := iaasmock.New()
 	var keys [][]byte
@@ -252,7 +250,7 @@ var simulationKeys = sync.OnceValue(func() [][]byte {
 	return keys
 })
 
-// secrets are texts that nothing may say, and what they are.
+// secrets maps the texts that must not appear in logs and errors to their descriptions.
 var secrets = sync.OnceValue(func() map[string]string {
 	found := map[string]string{
 		userData: "userData", base64.StdEncoding.EncodeToString([]byte(userData)): "userData in base64",
@@ -270,7 +268,7 @@ var secrets = sync.OnceValue(func() map[string]string {
 	return found
 })
 
-// secretIn names the secret that a text holds; "" if there is none.
+// secretIn returns the description of the secret in a text; "" if there is none.
 func secretIn(text string) string {
 	for secret, name := range secrets() {
 		if strings.Contains(text, secret) {
@@ -280,7 +278,7 @@ func secretIn(text string) string {
 	return ""
 }
 
-// listener reads all that is logged, and remembers what should not have been.
+// listener reads the log output and records the secrets in it.
 type listener struct {
 	mu    sync.Mutex
 	leaks []string
@@ -298,8 +296,7 @@ func (l *listener) Write(text []byte) (int, error) {
 
 var log listener
 
-// ListenToLogs lets every run look for secrets in what is logged, which is not
-// shown any more.
+// ListenToLogs makes every run check the log for secrets. The log is no longer printed.
 func ListenToLogs() {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)

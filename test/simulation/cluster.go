@@ -22,7 +22,7 @@ import (
 
 const (
 	clusterLabel = "kubernetes.io/cluster"
-	// clusterField of a server's metadata names its cluster, too.
+	// clusterField is the key in a server's metadata that also names its cluster.
 	clusterField = "cluster"
 	// classA allows addresses, so that its servers have to be initialized; classB
 	// does not.
@@ -32,7 +32,7 @@ const (
 	credentials    = "credentials"
 )
 
-// cluster has an API server and, unless it has just crashed, a process that leads.
+// cluster has an API server and, except for a while after a crash, a leading process.
 type cluster struct {
 	world *world
 	name  string
@@ -40,28 +40,28 @@ type cluster struct {
 	keys  [][]byte
 
 	mu sync.Mutex
-	// leader is the process that leads; nil while none does.
+	// leader is the leading process; nil while there is none.
 	leader *process
-	// processes are all there were.
+	// processes are all processes so far.
 	processes []*process
 	restarts  int
 	key       []byte
 	diskSize  int
-	// collections counts the orphan runs asked for.
+	// collections counts the orphan runs requested.
 	collections int
-	// restored are the servers, with their labels, that users have set again, or are about to.
+	// restored are the servers and labels that users have set again, or are about to.
 	restored map[string]bool
-	// used are the names of all Machines that there were.
+	// used are the names of all Machines so far.
 	used map[string]bool
-	// renewed are Machines whose name was another's before: the manager may take them for it ten
-	// minutes after its end.
+	// renewed are Machines whose name was used before: for ten minutes after the earlier Machine's end the manager
+	// may take them for it.
 	renewed []string
 }
 
-// clusterName is the name of the cluster with this index.
+// clusterName returns the name of the cluster with this index.
 func clusterName(i int) string { return fmt.Sprintf("shoot-%c", 'a'+i) }
 
-// newCluster makes a cluster with a process that leads. It begins its work with start.
+// newCluster makes a cluster with a leading process, which begins to work at start.
 func newCluster(w *world, name string, keys [][]byte) *cluster {
 	c := &cluster{
 		world: w, name: name, keys: keys, key: keys[0], diskSize: 20,
@@ -83,7 +83,7 @@ func newCluster(w *world, name string, keys [][]byte) *cluster {
 	return c
 }
 
-// start lets the process that leads do its work, and all that is around it.
+// start starts the leading process, and the controllers and kubelets around it.
 func (c *cluster) start() {
 	leader := c.leader
 	c.world.spawn(leader.begin)
@@ -97,7 +97,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// change changes what the classes and their Secret say.
+// change changes the classes and their Secret.
 func (c *cluster) change(f func()) {
 	c.mu.Lock()
 	f()
@@ -134,14 +134,14 @@ func (c *cluster) writeInputs() {
 	}
 }
 
-// crash ends the process, and starts a new one a little later unless another leads.
+// crash ends the process, and starts a new one a little later unless another process leads.
 func (c *cluster) crash(p *process, when string) {
 	if p.end("CRASH " + when) {
 		c.restart(p)
 	}
 }
 
-// restart replaces the process if it led; there may be a time in which none does.
+// restart replaces the process if it was the leader; for a while there may be no leader.
 func (c *cluster) restart(ended *process) {
 	c.mu.Lock()
 	if c.leader != ended {
@@ -169,14 +169,14 @@ func (c *cluster) lead() {
 	p.begin()
 }
 
-// running returns the process that leads; nil while none does.
+// running returns the leading process; nil while there is none.
 func (c *cluster) running() *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.leader
 }
 
-// machineName has five letters at its end, of which the manager takes three for the name of its
+// machineName returns a name that ends in five letters: the manager takes three of them for the name of its
 // bootstrap token.
 func machineName(i int) string {
 	return "machine-" + strings.Repeat("abcdefghijklmnopqrstuvwxyz"[i:i+1], 5)
@@ -192,10 +192,10 @@ func (c *cluster) machines() []*v1alpha1.Machine {
 	return manager.Objects[*v1alpha1.Machine](c.api, "machines")
 }
 
-// want makes a new Machine unless there is one of that name.
+// want creates a Machine unless one with this name exists.
 func (c *cluster) want(name, class string) { c.add(name, class, func(*v1alpha1.Machine) {}) }
 
-// add makes a Machine, as change makes it.
+// add creates a Machine with change applied.
 func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 	m := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -210,7 +210,7 @@ func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 	}
 	change(m)
 	if c.api.Create("machines", m) != nil {
-		return // there is one
+		return // it exists
 	}
 	c.world.locked(func() { c.world.lives++ })
 	c.mu.Lock()
@@ -226,13 +226,13 @@ func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 func (c *cluster) unwant(m *v1alpha1.Machine) {
 	if now := c.machine(m.Name); now != nil && now.UID == m.UID && now.DeletionTimestamp == nil {
 		c.world.log("%s %s is not wanted any more", c.name, m.Name)
-		_ = c.api.Delete("machines", m.Name) // it is there
+		_ = c.api.Delete("machines", m.Name) // it exists
 	}
 }
 
-// deleteMistaken deletes a Machine that the manager is about to terminate though nobody has deleted it: it
-// takes it for another of its name that is gone, and would panic when it drains the Node. The write then
-// conflicts.
+// deleteMistaken deletes a Machine that the manager is about to terminate without a deletion request: the
+// manager takes it for an earlier Machine with its name, and would panic when it drains the Node. The
+// manager's write then conflicts.
 func (c *cluster) deleteMistaken(name string) {
 	if m := c.machine(name); m != nil && m.DeletionTimestamp == nil {
 		c.world.log("%s: the manager takes %s for one of its name that is gone", c.name, name)
@@ -240,7 +240,7 @@ func (c *cluster) deleteMistaken(name string) {
 	}
 }
 
-// tooLate says that the Machine's creation timeout is over.
+// tooLate reports whether the Machine's creation timeout is over.
 func (c *cluster) tooLate(m *v1alpha1.Machine) bool {
 	timeout := manager.CreationTimeout
 	if own := m.Spec.MachineConfiguration; own != nil {
@@ -249,7 +249,7 @@ func (c *cluster) tooLate(m *v1alpha1.Machine) bool {
 	return c.world.clock.Since(m.CreationTimestamp.Time) > timeout
 }
 
-// machineSet replaces what has failed.
+// machineSet replaces failed Machines.
 func (c *cluster) machineSet() {
 	for replaced := 0; c.world.sleep(10 * time.Second); {
 		for _, m := range c.machines() {
@@ -263,15 +263,15 @@ func (c *cluster) machineSet() {
 	}
 }
 
-// kubelets let a Node be Ready while its server runs. A Node without a server stays as long as its
-// Machine; the manager deletes it.
+// kubelets keep a Node Ready while its server runs. A Node without a server stays as long as its Machine; the
+// manager deletes the Node.
 func (c *cluster) kubelets() {
 	for rng := random(c.world.plan.Seed, "kubelets", c.name); c.world.sleep(between(rng, 2*time.Second, 4*time.Second)); {
 		runs := map[string]bool{}
 		for _, server := range c.world.cloud.Servers() {
 			who := ownerOf(&server)
 			if m := c.machine(who.machine); m != nil && m.Spec.ProviderID != "" && serverOf(m.Spec.ProviderID) != server.ID {
-				continue // a second server of its name, of whomever
+				continue // another server with its name
 			}
 			if who.cluster == c.name && server.Status == iaasmock.StatusActive {
 				runs[who.machine] = true
@@ -288,7 +288,7 @@ func (c *cluster) kubelets() {
 		for _, name := range slices.Sorted(maps.Keys(runs)) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			c.setReady(node, true)
-			_ = c.api.Create("nodes", node) // there was none
+			_ = c.api.Create("nodes", node) // it did not exist
 		}
 	}
 }
@@ -312,8 +312,8 @@ func conditions(ready bool, since time.Time) []corev1.NodeCondition {
 	return []corev1.NodeCondition{condition}
 }
 
-// collectSoon asks for an orphan run: the end of any Machine brings one about. That of a class that
-// there is not has no server.
+// collectSoon triggers an orphan run, as the end of any Machine does. It uses a Machine whose class does not
+// exist, so that it gets no server.
 func (c *cluster) collectSoon() {
 	c.mu.Lock()
 	c.collections++

@@ -16,28 +16,28 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
-// Fault is what befalls requests of the driver for an operation, or writes of the manager to Machines
-// (opWrite): those of a cluster, by its index, from the nth on, which is counted from 0.
+// Fault describes what happens to the driver's requests for an operation, or to the manager's writes to Machines
+// (opWrite), in the cluster with this index, from the nth on (counted from 0).
 type Fault struct {
 	Cluster    int
 	Operation  string
 	Nth, Times int
-	// What happens: one of FaultsOf.
+	// What is the name of a fault in FaultsOf.
 	What string
 
-	// crashBefore ends the process before the request arrives, crashAfter once it is carried out.
+	// crashBefore ends the process before the request arrives, crashAfter once it has been executed.
 	crashBefore, crashAfter bool
-	// late says that a request is carried out once its sender has given up, as after a broken connection.
+	// late means that a request is executed after its sender has given up, as after a broken connection.
 	late bool
-	// pause of the process once a request is carried out.
+	// pause is the pause of the process once a request has been executed.
 	pause stillness
-	// hiccup is for how long the project looks empty from a request on.
+	// hiccup is how long the project looks empty, starting with a request.
 	hiccup time.Duration
-	// A write is refused, with a conflict or a 500, or its answer is lost.
+	// conflict and failed refuse a write, with a conflict or a 500; lost loses its answer.
 	conflict, failed, lost bool
-	// stale is how long nothing shows in the cache from a write on.
+	// stale is how long the cache shows no changes, starting with a write.
 	stale time.Duration
-	// trouble is what the cloud does.
+	// trouble is the fault in the cloud.
 	trouble *trouble
 }
 
@@ -55,10 +55,10 @@ func (f Fault) String() string {
 	return text
 }
 
-// ends says that the process ends, or stands still.
+// ends reports whether the fault ends or pauses the process.
 func (f *Fault) ends() bool { return f.crashBefore || f.crashAfter || f.pause.length > 0 }
 
-// FaultsOf are all that can befall a request for the operation when it reaches the cloud, or a write.
+// FaultsOf returns all faults of requests for the operation, once they reach the cloud, or of writes.
 func FaultsOf(operation string) []Fault {
 	all := []Fault{
 		{What: "crash before it", crashBefore: true},
@@ -90,7 +90,7 @@ func FaultsOf(operation string) []Fault {
 	return all
 }
 
-// befalls counts a request of a cluster, or a write, and returns what befalls it.
+// befalls counts a request of a cluster, or a write, and returns its fault.
 func (w *world) befalls(cluster, operation string) Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *world) befalls(cluster, operation string) Fault {
 	return Fault{}
 }
 
-// shown is how long after it an event shows in a process's cache.
+// shown returns the delay until an event shows in a process's cache.
 func (w *world) shown(p *process, e manager.Event) time.Duration {
 	rng := random(w.plan.Seed, "shown", p.name, e.Resource, e.Name, e.At)
 	after := between(rng, time.Millisecond, longestWrite)
@@ -125,29 +125,29 @@ func (w *world) shown(p *process, e manager.Event) time.Duration {
 	return max(after, w.staleUntil[p.cluster.name].Sub(e.At))
 }
 
-// longestStale is the longest time for which a watch shows nothing of an event. Until then the manager's
-// writes conflict, five a second.
+// longestStale is the longest time for which a watch withholds an event. Until then the manager's writes
+// conflict, five times a second.
 const longestStale = 10 * time.Second
 
-// trouble is a kind of fault and the codes that it may bring about, beside those
-// that tell the manager to come back soon.
+// trouble is a kind of fault with the codes that it may cause, besides those that make the manager retry
+// soon.
 type trouble struct {
 	name string
-	// operations it is for, unless the fault names one; none means all of the IaaS API.
+	// operations are the operations it applies to, unless the fault names one; none means all of the IaaS API.
 	operations []string
 	fault      iaasmock.Fault
 	explains   []codes.Code
-	// spoils says that a Machine may fail for good and has to be replaced.
+	// spoils means that a Machine may fail for good and has to be replaced.
 	spoils bool
-	// doubles says that nobody can tell for sure that there is no server: the cloud itself makes second
-	// ones, or lists of servers are empty by mistake, or older than settle.
+	// doubles means that the absence of a server cannot be proved: the cloud itself creates duplicates, or lists of
+	// servers are empty by mistake, or older than settle.
 	doubles bool
-	// strands says that only the process that made a server can find it again.
+	// strands means that only the process that created a server can find it again.
 	strands bool
-	// hides says that a server is not shown that is there.
+	// hides means that an existing server is not shown.
 	hides bool
-	// leaves says that NICs or volumes are not shown that are there: where that comes about
-	// twice in a row, those of a Machine from OpenStack are left.
+	// leaves means that existing NICs or volumes are not shown: if that happens twice in a row, the resources of a
+	// Machine from OpenStack are left behind.
 	leaves bool
 }
 
@@ -172,34 +172,33 @@ const (
 	opDeleteVolume = "DeleteVolume"
 )
 
-// operations are all that the driver asks the IaaS API for.
+// operations are all operations of the IaaS API that the driver uses.
 var operations = []string{opCreate, opList, opGet, opDelete, opPatch, opServerNICs, opNICs, opVolumes,
 	opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
 
-// opsOfOne are about one NIC or volume of a Machine from OpenStack.
+// opsOfOne are the operations on one NIC or volume of a Machine from OpenStack.
 var opsOfOne = []string{opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
 
-// gateway is a fault whose answer is not the API's.
+// gateway returns a fault with a gateway's answer instead of the API's.
 func gateway(status int, executed bool) iaasmock.Fault {
 	return iaasmock.Fault{Status: status, Body: "<html>gateway</html>", ContentType: "text/html", Executed: executed}
 }
 
-// apiAnswer is the API's own answer to an operation, or to any.
+// apiAnswer returns a fault with the API's own answer to an operation, or to any.
 func apiAnswer(operation string, status int, message string) iaasmock.Fault {
 	body := fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)
 	return iaasmock.Fault{Operation: operation, Status: status, Body: body}
 }
 
-// inError is a server's end in ERROR.
+// inError returns a fault that makes a server end in ERROR.
 func inError(operation, message string) iaasmock.Fault {
 	return iaasmock.Fault{Operation: operation, FinalStatus: iaasmock.StatusError, ErrorMessage: message}
 }
 
-// failedDeletion is what a Machine is told that finds its predecessor's server in ERROR.
+// failedDeletion are the codes for a Machine whose predecessor's server is in ERROR.
 var failedDeletion = []codes.Code{codes.Internal}
 
-// troubles are the faults that the cloud knows, in the forms that matter to the
-// driver.
+// troubles are the faults of the cloud, in the forms that matter to the driver.
 var troubles = []trouble{
 	{name: "reset before", fault: iaasmock.Fault{DropBefore: true}},
 	{name: "answer lost", fault: iaasmock.Fault{DropAfter: true}},
@@ -260,14 +259,13 @@ var troubles = []trouble{
 		explains: []codes.Code{codes.Unauthenticated}},
 }
 
-// failedBoots are the answers about servers that fail for no known reason: about the first of a class, and
-// about others after it.
+// failedBoots are the codes for servers that fail for an unknown reason: for the first of a class, and for
+// later ones.
 var failedBoots = []codes.Code{codes.Internal, codes.ResourceExhausted}
 
 const presetDroppedLabels = "dropped-labels"
 
-// presetTroubles is what the presets of the mock bring about, which hold for the whole
-// fault period.
+// presetTroubles maps the mock's presets, which last for the whole fault period, to their effects.
 var presetTroubles = map[string]trouble{
 	"no-capacity":       {explains: []codes.Code{codes.ResourceExhausted}},
 	"quota-exceeded":    {explains: []codes.Code{codes.ResourceExhausted}},
@@ -289,7 +287,7 @@ var presetTroubles = map[string]trouble{
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
-// troublesOf are those that can meet the operation.
+// troublesOf returns the troubles that apply to the operation.
 func troublesOf(operation string) []*trouble {
 	var fitting []*trouble
 	for i := range troubles {
@@ -302,11 +300,10 @@ func troublesOf(operation string) []*trouble {
 	return fitting
 }
 
-// betweenHiccups is from the end of a moment in which the project looks empty to the
-// beginning of the next.
+// betweenHiccups is the time from the end of a hiccup to the next.
 const betweenHiccups = time.Minute
 
-// hiccup lets the project look empty for a moment now and then, until the fault period is over.
+// hiccup makes the project look empty at regular intervals, until the fault period is over.
 func (w *world) hiccup() {
 	length := w.plan.Hiccup
 	if length == 0 {
@@ -318,8 +315,8 @@ func (w *world) hiccup() {
 	}
 }
 
-// lookEmpty lets the project look empty: lists are empty, GET and DELETE answer 404. What
-// is asked for is made all the same.
+// lookEmpty makes the project look empty: lists are empty, GET and DELETE answer 404. Resources are created
+// all the same.
 func (w *world) lookEmpty(after, length time.Duration) {
 	if length == 0 {
 		return
@@ -332,10 +329,9 @@ func (w *world) lookEmpty(after, length time.Duration) {
 	})
 }
 
-// anothers is a server of somebody else, which the answer to this CreateServer names. Its
-// labels say whose it is: one without a machine label, of the Machine's name, looks like one
-// whose labels the cloud has dropped, one without a cluster label like one from before there
-// were any.
+// anothers returns another owner's server, for the answer to this CreateServer. It picks a server with both
+// labels: one with the Machine's name and no machine label looks like a server whose labels the cloud has
+// dropped, and one without a cluster label like a server made before there were cluster labels.
 func (w *world) anothers(c call) string {
 	var ids []string
 	for _, server := range w.cloud.Servers() {
@@ -347,7 +343,7 @@ func (w *world) anothers(c call) string {
 	return pick(random(w.plan.Seed, "another's", c.cluster, c.subject, c.repeat), ids...)
 }
 
-// anyOther lets a preset that shows any other server show one that is another's for all.
+// anyOther makes a preset that shows any other server show a server of none of our Machines.
 func (w *world) anyOther(fault iaasmock.Fault) iaasmock.Fault {
 	if fault.OtherServer == iaasmock.AnyServer {
 		fault.OtherServer = w.anothers(call{cluster: "of none"})

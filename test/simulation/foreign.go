@@ -16,15 +16,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// foreign is what is in the project and nobody's of ours: it has to stay as it is.
+// foreign is the project's resources that are not ours: they must not change.
 type foreign struct {
-	// things are servers, NICs and volumes, by ID.
+	// things are the servers, NICs and volumes, by ID.
 	things map[string]any
-	// api is how somebody else asks the cloud.
+	// api is another user's client of the cloud.
 	api iaas.DefaultAPI
 }
 
-// nic makes a NIC that no server has.
+// nic creates a NIC without a server.
 func (f *foreign) nic(network, name string, labels map[string]any, withAllowed bool) (id string) {
 	payload := iaas.CreateNicPayload{Name: &name, Labels: labels}
 	if withAllowed {
@@ -35,7 +35,7 @@ func (f *foreign) nic(network, name string, labels map[string]any, withAllowed b
 	return made(request.CreateNicPayload(payload).Execute())
 }
 
-// volume makes a volume that no server has.
+// volume creates a volume without a server.
 func (f *foreign) volume(name string, labels map[string]any) (id string) {
 	size := int64(20)
 	request := f.api.CreateVolume(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion)
@@ -45,7 +45,7 @@ func (f *foreign) volume(name string, labels map[string]any) (id string) {
 	}).Execute())
 }
 
-// serverOf makes a server of a NIC and a volume, as the OpenStack provider does.
+// serverOf creates a server with a NIC and a volume, as the OpenStack provider does.
 func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id string) {
 	return f.server(iaas.CreateServerPayload{
 		Name: name, Metadata: tags,
@@ -61,7 +61,7 @@ func (f *foreign) server(payload iaas.CreateServerPayload) (id string) {
 	return made(request.CreateServerPayload(payload).Execute())
 }
 
-// made returns the ID of what was asked for.
+// made returns the ID of a created resource.
 func made[T interface{ GetId() string }](thing T, err error) string {
 	if err != nil {
 		panic(err)
@@ -69,7 +69,7 @@ func made[T interface{ GetId() string }](thing T, err error) string {
 	return thing.GetId()
 }
 
-// thingsIn are all servers, NICs and volumes, by ID.
+// thingsIn returns all servers, NICs and volumes, by ID.
 func thingsIn(cloud *iaasmock.Cloud) map[string]any {
 	things := map[string]any{}
 	for _, server := range cloud.Servers() {
@@ -84,8 +84,8 @@ func thingsIn(cloud *iaasmock.Cloud) map[string]any {
 	return things
 }
 
-// changes are in what way these things are not as they were. onlyForeign says that nothing
-// else may be there.
+// changes describes how these resources differ from their initial state. onlyForeign means that nothing else
+// may exist.
 func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) (changes []string) {
 	now := thingsIn(cloud)
 	for id, was := range f.things {
@@ -132,16 +132,16 @@ func (w *world) populate(key []byte) {
 	w.moveIn()
 	wait := w.plan.Boot + w.plan.AddressDelay + w.plan.ListLag
 	if len(w.openStack) > 0 {
-		wait += settle // no list is from before
+		wait += settle // no list is older than the servers
 	}
 	_ = spi.Sleep(context.Background(), w.clock, wait)
 	f.things = thingsIn(w.cloud)
 	maps.DeleteFunc(f.things, func(id string, _ any) bool { return w.openStackOf(id) != nil })
 }
 
-// nameOfForeign is the name of a Machine, but for servers that lack a label of ours: one of
-// that name may be the Machine's, from before it was labelled, so that the driver waits for a
-// person to say whose it is.
+// nameOfForeign returns a Machine's name, except for servers that lack one of our labels: a server with that
+// name may be the Machine's own, made before it was labelled, and the driver waits until an operator labels
+// it.
 func nameOfForeign(labels map[string]any) string {
 	_, inCluster := labels[clusterLabel]
 	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster || !ofMachine {

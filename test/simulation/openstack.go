@@ -18,25 +18,25 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
-// Origin is how a Machine comes from OpenStack.
+// Origin describes a Machine that comes from OpenStack.
 type Origin struct {
-	// Class of the Machine.
+	// Class is the name of the Machine's class.
 	Class string
-	// Servers of its name: none, one, or two, of which the second is somebody else's. Without a
-	// ProviderID nobody can tell two apart.
+	// Servers is the number of servers with its name: 0, 1, or 2, the second being another owner's. Without a
+	// ProviderID the two cannot be told apart.
 	Servers int
-	// Named is when somebody writes the ProviderID of the first of two, after the mark.
+	// Named is when an operator writes the ProviderID of the first of two servers, after the annotation.
 	Named time.Duration
-	// Broken says that they are in ERROR.
+	// Broken means that its server is in ERROR.
 	Broken bool
-	// HasID says that the Machine has the ProviderID of the first of them and runs. Without
-	// one its creation had not come to its end.
+	// HasID means that the Machine has the first server's ProviderID and runs. Without a ProviderID its creation
+	// had not finished.
 	HasID bool
-	// Marked is when it gets the annotation, from the beginning; 0 is before.
+	// Marked is when it gets the annotation, counted from the beginning; 0 is before.
 	Marked time.Duration
-	// Deleted is when it is deleted, from the beginning; 0 is at the end.
+	// Deleted is when it is deleted, counted from the beginning; 0 is at the end.
 	Deleted time.Duration
-	// Elsewhere says that somebody else's server has a NIC and a volume of its name.
+	// Elsewhere means that servers of another owner have NICs and volumes with its name.
 	Elsewhere bool
 }
 
@@ -44,7 +44,7 @@ type Origin struct {
 type openStackMachine struct {
 	owner
 	Origin
-	// servers, and all that it has by ID: servers, NICs and volumes.
+	// servers are the IDs of its servers, leftovers those of its NICs and volumes.
 	servers, leftovers []string
 }
 
@@ -55,12 +55,12 @@ const (
 	openStackTag = "kubernetes.io-cluster-"
 )
 
-// fromOpenStack is what its Machines may bring about: one without a server or with a broken one is
-// refused until it is replaced, one with two until somebody names its own.
+// fromOpenStack lists what Machines from OpenStack may cause: a Machine without a server, or with a broken server,
+// is refused until it is replaced, a Machine with two until an operator names its own.
 var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
 
-// moveIn makes what the OpenStack provider made for the Machines, and what others have that
-// looks like it.
+// moveIn creates the resources that the OpenStack provider made for the Machines, and lookalikes of other
+// owners.
 func (w *world) moveIn() {
 	if len(w.plan.Origins) == 0 {
 		return
@@ -78,7 +78,7 @@ func (w *world) moveIn() {
 				server := w.foreign.serverOf(m.machine, nic, volume, tags)
 				w.trace.named(server)
 				if twin > 0 {
-					continue // somebody else's: the ProviderID names the first, or will
+					continue // another owner's: the ProviderID names the first, or will
 				}
 				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic, volume)
 				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
@@ -93,7 +93,7 @@ func (w *world) moveIn() {
 	w.met(&fromOpenStack)
 }
 
-// lookalikes have the name of a Machine from OpenStack, and are not its own.
+// lookalikes creates resources that have the name of a Machine from OpenStack and are not its own.
 func (f *foreign) lookalikes(m *openStackMachine) {
 	const network = iaasmock.DefaultNetworkID
 	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
@@ -109,8 +109,8 @@ func (f *foreign) lookalikes(m *openStackMachine) {
 	}
 }
 
-// comeOver lets the cluster's Machines from OpenStack be there, and what happens to them: the
-// mark, then our ProviderID, and their end.
+// comeOver adds the cluster's Machines from OpenStack and schedules their steps: the annotation, then our
+// ProviderID, and their deletion.
 func (c *cluster) comeOver() {
 	for _, m := range c.world.openStack {
 		if m.cluster != c.name {
@@ -143,7 +143,7 @@ func mark(m *v1alpha1.Machine) {
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, migratedAnnotation, "true")
 }
 
-// asItWas makes a new Machine one from before every process.
+// asItWas backdates a new Machine to before every process.
 func (m *openStackMachine) asItWas(w *world) func(*v1alpha1.Machine) {
 	return func(machine *v1alpha1.Machine) {
 		machine.CreationTimestamp = metav1.NewTime(w.start.Add(w.plan.Skew - time.Minute).Truncate(time.Second))
@@ -160,8 +160,8 @@ func (m *openStackMachine) asItWas(w *world) func(*v1alpha1.Machine) {
 	}
 }
 
-// mayPost: a Machine from OpenStack has its server, or gets none. One without any, that is
-// marked late, is like others before.
+// mayPost checks that no server is created for a Machine from OpenStack, except for a Machine without a server
+// that is marked late: until then it is like any other.
 func (w *world) mayPost(c call) {
 	for _, m := range w.openStack {
 		if m.owner == (owner{c.cluster, c.subject}) && (len(m.servers) > 0 || m.Marked == 0) {
@@ -170,8 +170,8 @@ func (w *world) mayPost(c call) {
 	}
 }
 
-// mayDelete: what came from OpenStack stays as long as its Machine, and its NICs and volumes
-// as long as its server (isKept). Nothing else may be deleted by its name.
+// mayDelete checks a DELETE: a resource from OpenStack stays as long as its Machine, its NICs and volumes as long
+// as its server (isKept). No other NIC or volume may be deleted.
 func (w *world) mayDelete(c call) {
 	id := c.id
 	m := w.openStackOf(id)
@@ -201,13 +201,13 @@ func (w *world) mayDelete(c call) {
 	}
 }
 
-// isKept says that the server is there, and that nobody has reason to expect its end.
+// isKept reports whether the server exists, is not DELETING, and would stay without further checks.
 func (w *world) isKept(id string) bool {
 	server, exists := w.cloud.Server(id)
 	return exists && server.Status != iaasmock.StatusDeleting && w.stays(&server)
 }
 
-// checkLeftovers is made when a Machine is gone: so is all that it had in OpenStack.
+// checkLeftovers checks that nothing from OpenStack is left of a Machine that is gone.
 func (w *world) checkLeftovers(who owner) {
 	things := thingsIn(w.cloud)
 	for _, m := range w.openStack {

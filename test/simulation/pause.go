@@ -16,36 +16,34 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// The manager's lease, as it is by default.
+// The manager's default lease.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// newFence is the fence of a leader with this lease, as cmd/machine-controller makes
-// it.
+// newFence returns the fence of a leader with this lease, as cmd/machine-controller makes it.
 func newFence(clock clock.WithTicker) *spi.Fence {
 	return spi.NewFence(clock, max(time.Second, leaseDuration-renewDeadline-retryPeriod), max(leaseDuration, renewDeadline+retryPeriod+time.Second))
 }
 
-// stillness is a time in which a process stands still, and what comes of it. Its
-// lease was renewed within a retry period before.
+// stillness is a pause of a process, with its consequences. Before the pause, the lease was renewed within a
+// retry period.
 type stillness struct {
-	// length of it; 0 is none.
+	// length of the pause; 0 means no pause.
 	length time.Duration
-	// takeover is when another process takes the lease, from the beginning, unless it
-	// was renewed before; 0 means that there is no other.
+	// takeover is when another process takes the lease, counted from the beginning, unless it was renewed before;
+	// 0 means that there is no other process.
 	takeover time.Duration
-	// renewal is how long after its end the lease is renewed that nobody took, notice
-	// when the process ends that has lost it.
+	// renewal is the time from the end of the pause until a lease that was not taken is renewed; notice is the time
+	// until a process that has lost its lease ends.
 	renewal, notice time.Duration
-	// fresh is how long after its end the process's cache shows the present.
+	// fresh is the time from the end of the pause until the process's cache is up to date.
 	fresh time.Duration
 }
 
-// drawStillness draws one: within what passes for no pause, within the lease, or
-// beyond.
+// drawStillness draws a pause: too short to count as a pause, shorter than the lease, or longer.
 func drawStillness(rng *rand.Rand) stillness {
 	s := stillness{
 		length: pick(rng, between(rng, time.Second, 3*time.Second), between(rng, 3*time.Second, leaseDuration+retryPeriod),
@@ -55,30 +53,29 @@ func drawStillness(rng *rand.Rand) stillness {
 		fresh:   between(rng, 0, renewDeadline),
 	}
 	if rng.IntN(4) > 0 {
-		// Renewed up to a retry period before, and tried to take as often.
+		// The lease was renewed up to a retry period before, and the other process tries to take it as often.
 		s.takeover = between(rng, leaseDuration-retryPeriod, leaseDuration+retryPeriod)
 	}
 	return s
 }
 
-// lost says whether another process leads afterwards.
+// lost reports whether another process leads afterwards.
 func (s stillness) lost() bool { return s.takeover > 0 && s.takeover < s.length+s.renewal }
 
-// standStill lets the process stand still from now on, if it leads.
+// standStill pauses the process from now on, if it leads.
 func (c *cluster) standStill(p *process, s stillness) {
 	if s.length == 0 || c.running() != p || !p.halt(s) {
 		return
 	}
 	c.world.log("%s STANDS STILL for %s", p.name, s.length)
 	c.world.spawn(func() {
-		if !c.outlast(p, s) { // nobody would see to it that it ends without its lease
+		if !c.outlast(p, s) { // nothing else would end it without its lease
 			p.end("ENDS, since the run does")
 		}
 	})
 }
 
-// outlast lets come what comes of the stillness, each in its time; false if the run ends
-// before.
+// outlast runs the consequences of the pause, each at its time; it returns false if the run ends first.
 func (c *cluster) outlast(p *process, s stillness) bool {
 	type event struct {
 		at time.Duration
@@ -102,8 +99,7 @@ func (c *cluster) outlast(p *process, s stillness) bool {
 	return true
 }
 
-// succeed lets another process lead in place of one that stands still, or has just
-// woken up.
+// succeed makes another process the leader in place of a process that is paused or has just woken up.
 func (c *cluster) succeed(p *process) {
 	c.mu.Lock()
 	leads := c.leader == p
@@ -117,25 +113,25 @@ func (c *cluster) succeed(p *process) {
 	}
 }
 
-// spreadClock is the time that all live by, the bubble's. Timers that are due at the same instant fire in
-// a random order there, so it lets each fire a nanosecond after those that were started before it.
+// spreadClock is the clock of all processes: the bubble's. The bubble fires timers that are due at the same
+// instant in random order, so each timer fires a nanosecond after earlier timers due at that instant.
 type spreadClock struct {
 	clock.RealClock
 
 	mu sync.Mutex
-	// taken are the instants at which a timer fires, in nanoseconds.
+	// taken are the instants, in nanoseconds, at which a timer fires.
 	taken map[int64]bool
 }
 
 func newSpreadClock() *spreadClock { return &spreadClock{taken: map[int64]bool{}} }
 
-// spread returns how long a timer takes that is started now.
+// spread returns the duration for a timer that is started now.
 func (c *spreadClock) spread(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.Now().UnixNano()
 	at := now + max(0, int64(d))
-	if at < now { // never
+	if at < now { // overflow: never
 		return d
 	}
 	for c.taken[at] {
@@ -148,12 +144,12 @@ func (c *spreadClock) spread(d time.Duration) time.Duration {
 // NewTimer implements clock.Clock.
 func (c *spreadClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(c.spread(d)) }
 
-// processClock is the clock of a process that may stand still. Meanwhile it shows no new time, and timers
-// that come due wait until the process wakes up; then it shows what all others show. It is set to their time
-// whenever it is looked at, and when a timer comes due.
+// processClock is the clock of a process that may be paused. During a pause its time does not change, and timers
+// that come due wait until the process wakes up; then it shows the common time. It is set to the common time
+// whenever it is read, and when a timer comes due.
 type processClock struct {
 	*clocktesting.FakeClock
-	// real is what all others live by.
+	// real is the common clock.
 	real *spreadClock
 
 	mu      sync.Mutex
@@ -180,7 +176,7 @@ func (c *processClock) resume() {
 	c.set()
 }
 
-// set shows the time of all others, and lets timers fire, unless the process stands still.
+// set sets the clock to the common time and lets timers fire, unless the process is paused.
 func (c *processClock) set() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,8 +185,8 @@ func (c *processClock) set() {
 	}
 }
 
-// timer returns how long a timer takes by this clock that is started now, and sees to it that the clock is
-// set then. A clock that stands still is behind.
+// timer returns the duration by this clock for a timer that is started now, and makes the clock be set when it
+// is due. A paused clock is behind.
 func (c *processClock) timer(d time.Duration) time.Duration {
 	c.set()
 	d = c.real.spread(d)
@@ -232,8 +228,7 @@ func (c *processClock) NewTicker(d time.Duration) clock.Ticker {
 	return &processTicker{c.NewTimer(d), d}
 }
 
-// processTicker ticks a period after it was asked for its channel the last time, as spi.Fence does after
-// each tick.
+// processTicker ticks one period after the last call of C, which spi.Fence makes after each tick.
 type processTicker struct {
 	timer  clock.Timer
 	period time.Duration

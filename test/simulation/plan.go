@@ -17,77 +17,73 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// settle is the driver's default: what is promised, is promised for lags and late
-// requests below it.
+// settle is the driver's default: its promises hold for lags and late requests below it.
 const settle = 30 * time.Second
 
-// Plan is all that a run depends on.
+// Plan holds all parameters of a run.
 type Plan struct {
 	Seed uint64
 	// Clusters share a project; each has a driver process of its own.
 	Clusters int
-	// Machines of each cluster to begin with.
+	// Machines is the initial number of each cluster's Machines.
 	Machines int
-	// Origins are those of each cluster's Machines that came from OpenStack.
+	// Origins describe the Machines of each cluster that came from OpenStack.
 	Origins []Origin
-	// FaultPeriod is how long things go wrong, and users change their minds.
+	// FaultPeriod is how long faults occur and users change their minds.
 	FaultPeriod time.Duration
 
 	ListLag, AddressDelay, Boot, Deletion time.Duration
 	// Release is how long NICs and volumes look attached to a server that is gone.
 	Release time.Duration
-	// CreationTimeout of all Machines; 0 is the manager's default.
+	// CreationTimeout is that of all Machines; 0 is the manager's default.
 	CreationTimeout time.Duration
-	// Latency is the longest way of a request to the cloud, and of its answer back.
+	// Latency is the longest time of a request to the cloud, and of its answer back.
 	Latency time.Duration
-	// Late is the latest that a request is carried out whose sender has given up.
+	// Late is the longest delay until a request is executed whose sender has given up.
 	Late time.Duration
 	// ServerLabels makes the cloud add labels of its own.
 	ServerLabels bool
 
-	// Replicas lets each list be of one of several ages up to ListLag.
+	// Replicas makes each list come from one of several replicas, which lag by up to ListLag.
 	Replicas bool
 	// NullLists shows empty lists as null.
 	NullLists bool
-	// Skew is by how much the API server's clock is ahead of all others; negative if
-	// it is behind.
+	// Skew is how far the API server's clock is ahead of all others (negative: behind).
 	Skew time.Duration
-	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
-	// 0 means that there are none.
+	// Hiccup is the length of the moments, a minute apart, in which the project looks empty; 0 means none.
 	Hiccup time.Duration
-	// Storms are when the cloud does less than it is asked for.
+	// Storms are the times in which requests fail or are limited.
 	Storms []Storm
 
-	// Faults of single requests of the driver and writes of the manager.
+	// Faults are the faults of single requests of the driver and writes of the manager.
 	Faults []Fault
 	// Stale is the probability with which a watch shows an event late.
 	Stale float64
-	// Rotations of the service-account key.
+	// Rotations is the number of rotations of the service-account key.
 	Rotations int
-	// Preset of the mock that holds as long as the fault period; "" is none.
+	// Preset is a preset of the mock that lasts for the fault period; "" is none.
 	Preset string
-	// Crashes at any moment, beside those around requests and answers.
+	// Crashes is the number of crashes at any moment, besides the crashes around requests and answers.
 	Crashes int
-	// Pauses are how often the leader stands still at any moment, beside those after
-	// requests.
+	// Pauses is the number of the leader's pauses at any moment, besides the pauses after requests.
 	Pauses int
 }
 
-// Storm is a time in which the cloud does less than it is asked for.
+// Storm is a time in which requests fail or are limited.
 type Storm struct {
-	// Operation that fails; "" is all of them.
+	// Operation is the failing operation; "" is all of them.
 	Operation string
-	// Status is the answer; 0 resets connections.
+	// Status is the status of the answer; 0 resets connections.
 	Status int
-	// Rate is how many calls a second are carried out all the same; 0 is none.
+	// Rate is how many calls a second are still executed; 0 is none.
 	Rate int
-	// Wide spares lists that ask for a single Machine.
+	// Wide exempts lists that select a single Machine.
 	Wide bool
-	// From the beginning of the run, For that long.
+	// From is counted from the beginning of the run, For is the length.
 	From, For time.Duration
 }
 
-// fault is the storm as the mock's fault.
+// fault returns the storm as a fault of the mock.
 func (s Storm) fault() iaasmock.Fault {
 	fault := iaasmock.Fault{
 		Operation: cmp.Or(s.Operation, iaasmock.OperationIaaS), Status: s.Status, DropBefore: s.Status == 0,
@@ -101,30 +97,29 @@ func (s Storm) fault() iaasmock.Fault {
 	return fault
 }
 
-// skewPromised is the greatest skew at which the driver promises that there are
-// never two servers. It is a little less than what the driver spares, since the API
-// server's times are whole seconds.
+// skewPromised is the largest skew at which the driver promises that there are never two servers. It is a
+// little less than the driver's margin, since the API server's times are whole seconds.
 const skewPromised = 9 * time.Second
 
-// promised says whether the driver promises that there are never two servers. A list that
-// would be the first to show a late one may fall into a moment in which it is empty.
+// promised reports whether the driver promises that there are never two servers. Hiccup counts, since the first
+// list that would show a late server may fall into a moment in which lists are empty.
 func (p *Plan) promised() bool {
 	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised && !presetTroubles[p.Preset].doubles &&
 		!slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.doubles })
 }
 
-// calm says that nothing goes wrong, and nothing takes longer than a call of the driver may.
+// calm reports whether the plan has no faults, and nothing takes longer than a driver call may.
 func (p *Plan) calm() bool {
 	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
 		len(p.Storms) == 0 && p.Hiccup == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
 }
 
-// standsStill says that a leader may stand still.
+// standsStill reports whether a leader may be paused.
 func (p *Plan) standsStill() bool {
 	return p.Pauses > 0 || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.pause.length > 0 })
 }
 
-// cacheIsStale says that the manager's cache may be old.
+// cacheIsStale reports whether the manager's cache may be stale.
 func (p *Plan) cacheIsStale() bool {
 	return p.Stale > 0 || p.standsStill() || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.stale > 0 })
 }
@@ -134,7 +129,7 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("seed %d: %+v", p.Seed, fields(*p))
 }
 
-// Plans are what the tests draw. What is named first, or is least, is what a plan that fails shrinks to.
+// Plans generates the tests' plans. A failing plan shrinks to the first alternatives and the smallest values.
 var Plans = rapid.Custom(drawPlan)
 
 func of[T any](t *rapid.T, what string, from ...T) T { return rapid.SampledFrom(from).Draw(t, what) }
@@ -143,7 +138,7 @@ func within(t *rapid.T, what string, least, most time.Duration) time.Duration {
 	return time.Duration(rapid.Int64Range(int64(least), int64(max(least, most))).Draw(t, what))
 }
 
-// oneIn is true once in so many plans.
+// oneIn returns true once in n plans.
 func oneIn(t *rapid.T, n int, what string) bool {
 	return rapid.IntRange(0, 1<<16).Draw(t, what)%n == n-1
 }
@@ -170,7 +165,7 @@ func drawPlan(t *rapid.T) Plan {
 	return p
 }
 
-// drawTroubles draws what goes wrong.
+// drawTroubles draws the plan's faults.
 func (p *Plan) drawTroubles(t *rapid.T) {
 	p.ListLag = of(t, "list lag", 0, 0, 3*time.Second, 14*time.Second, 26*time.Second)
 	p.Late = of(t, "late", 0, (settle-p.ListLag)/2, settle-p.ListLag-3*time.Second)
@@ -185,8 +180,8 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	if oneIn(t, 12, "more skew than promised") {
 		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)
 	}
-	// Nothing else hides a server in a plan with hiccups: the driver takes a server for gone that has
-	// not been seen for longer.
+	// Nothing else hides a server in a plan with hiccups: the driver considers a server gone if it stays unseen for
+	// longer.
 	if oneIn(t, 4, "has hiccups") && !forgetful && !presetTroubles[p.Preset].hides {
 		p.Hiccup = within(t, "hiccup", 1500*time.Millisecond, longestHiccup)
 	}
@@ -207,7 +202,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 		})
 	}
 	p.Stale, p.Rotations = of(t, "stale", 0, 0.2, 0.6), of(t, "rotations", 0, 0, 1, 2)
-	// What only the process knows that made a server is lost with it.
+	// Facts known only to the process that made a server are lost with it.
 	lives := p.Preset == presetDroppedLabels || oneIn(t, 3, "every process lives")
 	if !lives {
 		p.Crashes, p.Pauses = of(t, "crashes", 0, 1, 3), of(t, "pauses", 0, 0, 1, 2, 4)
@@ -216,7 +211,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	p.Faults = rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults")
 }
 
-// drawFault draws a fault that may be in the plan.
+// drawFault draws a fault that the plan allows.
 func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 	operation := of(t, "operation", append([]string{opWrite, opToken}, operations...)...)
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
@@ -230,9 +225,8 @@ func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 	return f
 }
 
-// drawOrigins draws how Machines come from OpenStack into plans in which nobody may lose track
-// of a server: nothing in the cloud says whose these are but their names, so that no orphan run
-// would find one that was lost.
+// drawOrigins draws Machines from OpenStack for plans in which the driver cannot lose track of a server: only
+// their names tell whose these servers are, so that an orphan run would not find a lost server.
 func (p *Plan) drawOrigins(t *rapid.T) {
 	if !oneIn(t, 4, "from OpenStack") || !p.promised() || presetTroubles[p.Preset].hides {
 		return
@@ -253,5 +247,5 @@ func (p *Plan) drawOrigins(t *rapid.T) {
 	}), 1, 2).Draw(t, "origins")
 }
 
-// longestHiccup is the longest moment in which a project may look empty.
+// longestHiccup is the longest time for which a project may look empty.
 const longestHiccup = 12 * time.Second

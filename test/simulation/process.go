@@ -31,7 +31,7 @@ import (
 type process struct {
 	world   *world
 	cluster *cluster
-	// name is the cluster's, with a number from the second process on.
+	// name is the cluster's name, with a number from the second process on.
 	name   string
 	driver driver.Driver
 	ctx    context.Context
@@ -41,9 +41,9 @@ type process struct {
 	mu      sync.Mutex
 	manager *manager.Controller
 	crashed bool
-	// still is open while the process stands still, else nil.
+	// still is an open channel while the process is paused, else nil.
 	still chan struct{}
-	// fresh is when its watches show what happened while it stood still the last time.
+	// fresh is when its watches show the events of its last pause.
 	fresh time.Time
 }
 
@@ -73,7 +73,7 @@ func (c *cluster) newProcess() *process {
 	return p
 }
 
-// begin lets the manager do its work.
+// begin starts the manager's controller.
 func (p *process) begin() {
 	started, err := manager.Start(kubernetes{p}, observed{p.driver, p})
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *process) dead() bool {
 	return p.crashed
 }
 
-// end ends the process; false if it has ended.
+// end ends the process; it returns false if the process had ended.
 func (p *process) end(how string) bool {
 	p.mu.Lock()
 	ended, running := p.crashed, p.manager
@@ -112,7 +112,7 @@ func (p *process) end(how string) bool {
 	return true
 }
 
-// halt begins a stillness; false if the process has not come to terms with the last one.
+// halt begins a pause; it returns false if the process has crashed or its cache is stale from the last pause.
 func (p *process) halt(s stillness) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *process) halt(s stillness) bool {
 	return true
 }
 
-// wake ends a stillness.
+// wake ends a pause.
 func (p *process) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,14 +140,14 @@ func (p *process) wake() {
 	p.still = nil
 }
 
-// standing says whether the process stands still.
+// standing reports whether the process is paused.
 func (p *process) standing() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.still != nil
 }
 
-// awake waits until the process does not stand still; false if it has ended.
+// awake waits until the process is not paused; it returns false if the process has ended.
 func (p *process) awake() bool {
 	for {
 		p.mu.Lock()
@@ -160,16 +160,15 @@ func (p *process) awake() bool {
 	}
 }
 
-// passes is false if the process ends, or does not go on, before that time has passed.
+// passes waits for d, and for the end of a pause; it returns false if the process ends first.
 func (p *process) passes(d time.Duration) bool {
 	return spi.Sleep(p.ctx, p.world.clock, d) == nil && p.awake()
 }
 
 var errCrashed = errors.New("the process has crashed")
 
-// kubernetes carries the requests of one process to its API server. Those that begin while the process
-// stands still leave it once it goes on: the manager's timers cannot be stopped, what they bring
-// about can.
+// kubernetes carries the requests of one process to its API server. Requests that begin during a pause are sent
+// after it: the manager's timers cannot be stopped, but their requests can be held back.
 type kubernetes struct{ *process }
 
 // RoundTrip implements http.RoundTripper.
@@ -220,7 +219,7 @@ func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// terminates says that the request lets a Machine be Terminating.
+// terminates reports whether the request sets a Machine's phase to Terminating.
 func terminates(request *http.Request) bool {
 	body, err := request.GetBody()
 	if err != nil {
@@ -232,7 +231,7 @@ func terminates(request *http.Request) bool {
 
 var terminating = []byte(`"phase":"Terminating"`)
 
-// longestWrite is the longest way of a request to the API server, and of its answer back.
+// longestWrite is the longest time of a request to the API server, and of its answer back.
 const longestWrite = 5 * time.Millisecond
 
 func (k kubernetes) wrote(t manager.Target, status int) {
@@ -271,7 +270,7 @@ func (p *process) shows(e manager.Event, closed <-chan struct{}) bool {
 	}
 }
 
-// observed is the driver as the manager calls it: it says who calls, and checks what is answered.
+// observed is the driver as the manager calls it: it passes the caller on, and checks the answers.
 type observed struct {
 	driver.Driver
 	process *process
@@ -303,8 +302,8 @@ func (o observed) ListMachines(_ context.Context, r *driver.ListMachinesRequest)
 	return ask(o.process, "ListMachines", class, o.Driver.ListMachines, r)
 }
 
-// ask makes a driver call. Calls that the manager makes at one moment begin one after the other: else
-// the scheduler would decide which of them comes first.
+// ask makes a driver call. Calls that the manager makes at the same moment start one after the other: else
+// the scheduler would decide their order.
 func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	call func(context.Context, *Request) (*Response, error), request *Request) (*Response, error) {
 	w, who := p.world, m.Name+" "+method
@@ -312,7 +311,7 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	if !p.passes(between(random(w.plan.Seed, "call", p.name, who, a), time.Millisecond, 20*time.Millisecond)) {
 		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}
-	if m.CreationTimestamp.IsZero() { // the collector knows no more of a Machine
+	if m.CreationTimestamp.IsZero() { // the orphan collector passes only the class
 		who = callerCollector
 	}
 	w.log("%s %s %s begins", p.name, m.Name, method)
@@ -335,7 +334,7 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	return response, err
 }
 
-// decode returns the code of an error as the manager does.
+// decode returns an error's code, as the manager decodes it.
 func (p *process) decode(method string, m *v1alpha1.Machine, err error) codes.Code {
 	w := p.world
 	if err == nil {

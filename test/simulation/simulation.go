@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// healing is within how long all is well again. The manager's own periods make
-	// most of it: a Machine that can never run fails after 20 or 45 minutes, and a
-	// deletion with a code like Unauthenticated rests 10.
+	// healing limits the time until the run has settled. The manager's own periods make up most of it: a Machine
+	// that can never run fails after 20 or 45 minutes, and a deletion with a code like Unauthenticated is retried
+	// after 10.
 	healing = 2 * time.Hour
 	// orphanRun is longer than an orphan run.
 	orphanRun = 3 * time.Minute
@@ -24,22 +24,21 @@ const (
 	lateEffects = 30 * time.Minute
 )
 
-// Result of a run.
+// Result is the result of a run.
 type Result struct {
-	// Violations are what must not have been; none is a success.
+	// Violations are the broken promises; none is a success.
 	Violations []string
-	// Trace is what happened, one line an event.
+	// Trace has one line for each event.
 	Trace string
-	// Calls of the API.
+	// Calls is the number of API calls.
 	Calls int
-	// Operations that were asked for, in order, the manager's writes among them.
+	// Operations are the operations called, in order, including the manager's writes.
 	Operations []string
-	// Healed is how long it took until all was well, once nothing went wrong any
-	// more.
+	// Healed is the time from the end of the faults until the run had settled.
 	Healed time.Duration
 }
 
-// run lets a story happen, and then all that it began come to its end.
+// run runs a story, and then lets everything that it started finish.
 func (w *world) run(story func() Result) Result {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
@@ -56,7 +55,7 @@ func (w *world) run(story func() Result) Result {
 	return result
 }
 
-// endProcesses ends all processes; nothing of them is left.
+// endProcesses ends all processes and waits for their goroutines.
 func (w *world) endProcesses() {
 	started := 0
 	for _, c := range w.clusters {
@@ -74,7 +73,7 @@ func (w *world) endProcesses() {
 	}
 }
 
-// rest waits until all is well, and checks that it is.
+// rest waits until the run has settled, and checks the result.
 func (w *world) rest() Result {
 	began := w.clock.Now()
 	if !w.await(healing, w.settled) {
@@ -82,7 +81,7 @@ func (w *world) rest() Result {
 	}
 	result := Result{Healed: w.clock.Since(began)}
 	w.log("all is at rest")
-	// What was asked for last has to show.
+	// The last requests have to show.
 	w.sleep(w.plan.Late + w.plan.ListLag + settle)
 	w.late.Wait()
 	if w.plan.promised() {
@@ -93,9 +92,8 @@ func (w *world) rest() Result {
 	return result
 }
 
-// collectAll lets each cluster make an orphan run, and waits for what it deletes: its DELETEs are
-// accepted, and that is all that it knows. Where the API is so slow that a DELETE may come too late, it
-// makes four.
+// collectAll makes each cluster do an orphan run, and waits for its deletions: the run itself knows only that
+// its DELETEs were accepted. Where the API is so slow that a DELETE may miss its deadline, it does four runs.
 func (w *world) collectAll() {
 	runs := 1
 	if w.plan.isTooSlowForOrphans() {
@@ -109,8 +107,7 @@ func (w *world) collectAll() {
 	}
 }
 
-// tearDown deletes all Machines: after two orphan runs nothing of ours may be left, DELETING
-// included.
+// tearDown deletes all Machines: after two orphan runs nothing of ours may be left, DELETING included.
 func (w *world) tearDown() {
 	for _, c := range w.clusters {
 		for _, m := range c.machines() {
@@ -127,11 +124,10 @@ func (w *world) tearDown() {
 	}) {
 		w.violated("not all Machines are gone after %s", healing)
 	}
-	if w.plan.promised() { // what an orphan run has deleted may take its time: nobody waits for it
+	if w.plan.promised() { // no Machine waits for the deletions of an orphan run
 		w.checkRest("at the end", anyServer)
 	}
-	// The first may find what it cannot delete yet, or what stays DELETING until it is
-	// asked for again.
+	// The first may find servers that it cannot delete yet, or that stay DELETING until the next DELETE.
 	for range 2 {
 		if len(w.servers(anyServer)) > 0 {
 			w.collectAll()
@@ -140,8 +136,8 @@ func (w *world) tearDown() {
 	w.checkForeign(true)
 }
 
-// Run simulates a plan. It must be called in a bubble of testing/synctest: all
-// waiting is in real time otherwise.
+// Run simulates a plan. It must be called in a bubble of testing/synctest: elsewhere all waiting takes real
+// time.
 func Run(plan Plan) Result {
 	w := newWorld(&plan)
 	return w.run(func() Result {
@@ -152,7 +148,7 @@ func Run(plan Plan) Result {
 	})
 }
 
-// faultPeriod is when things go wrong.
+// faultPeriod runs the part of the story that has faults.
 func (w *world) faultPeriod() {
 	until := w.clock.Now().Add(w.plan.FaultPeriod)
 	w.injectPresets()
@@ -175,7 +171,7 @@ func (w *world) faultPeriod() {
 	w.log("nothing goes wrong any more")
 }
 
-// injectPresets puts in force what holds for some time: the plan's preset, and what comes and goes.
+// injectPresets injects the faults that last for some time: the plan's preset, the hiccups and the storms.
 func (w *world) injectPresets() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
@@ -191,7 +187,7 @@ func (w *world) injectPresets() {
 	}
 }
 
-// turns are the crashes, key rotations and pauses of a cluster.
+// turns runs the crashes, key rotations and pauses of a cluster.
 func (c *cluster) turns(until time.Time) {
 	rng := random(c.world.plan.Seed, "turns", c.name)
 	plan := c.world.plan
@@ -214,25 +210,25 @@ func (c *cluster) turns(until time.Time) {
 	}
 }
 
-// Life is the one Machine of a life, and its cloud.
+// Life describes the single Machine of a run by Live, and its cloud.
 type Life struct {
 	name string
-	// lag of the cloud's lists of servers.
+	// lag is the lag of the cloud's lists of servers.
 	lag time.Duration
-	// origins has one where the Machine comes from OpenStack.
+	// origins has one element if the Machine comes from OpenStack.
 	origins []Origin
 }
 
-// Lives are those in which everything goes wrong, one at a time. The Machine from OpenStack is
-// asked for before it is marked; what it had there is released late, so that much can happen
-// between the end of its server and the DELETE of its volume.
+// Lives are the lives that the tests run with every fault, one at a time. The driver is called for the Machine
+// from OpenStack before it is marked; its OpenStack resources are released late, so that much can happen between
+// the end of its server and the DELETE of its volume.
 var Lives = []Life{
 	{name: "lag 0s"}, {name: "lag 20s", lag: 20 * time.Second},
 	{name: "from OpenStack", lag: 5 * time.Second, origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
 }
 
-// Live takes one Machine from its creation, or the moment when we take it over, until it is
-// gone, and lets these things go wrong. Like Run it needs a bubble.
+// Live runs one Machine from its creation, or from its takeover, until it is gone, with these faults. Like Run
+// it needs a bubble.
 func Live(life Life, faults ...Fault) Result {
 	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Latency: 10 * time.Millisecond, Late: 6 * time.Second,
 		Boot: 2 * time.Second, Deletion: 2 * time.Second, Origins: life.origins, Release: 8 * time.Second, Faults: faults}
@@ -248,22 +244,22 @@ func Live(life Life, faults ...Fault) Result {
 		if len(life.origins) == 0 {
 			c.want(machineName(0), classA)
 		}
-		w.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
+		w.sleep(time.Minute) // a Machine requested again afterwards is another life
 		result := w.rest()
 		w.tearDown()
 		return result
 	})
 }
 
-// StormResult is what a storm did.
+// StormResult is the result of a storm.
 type StormResult struct {
 	Result
-	// Posts are the CreateServer calls while it lasted, Accepted those that made a server.
+	// Posts are the CreateServer calls during the storm, Accepted the calls that made a server.
 	Posts, Accepted int
 }
 
-// Endure wants Machines, from whose beginning the storm's time counts. Result.Healed is how long it took
-// until all ran. Like Run it needs a bubble.
+// Endure creates Machines, whose creation starts the storm's time. Result.Healed is the time until all ran. Like
+// Run it needs a bubble.
 func Endure(storm Storm, machines int, boot time.Duration) StormResult {
 	plan := Plan{Seed: 1, Clusters: 1, Boot: boot, Deletion: 5 * time.Second, Latency: 50 * time.Millisecond}
 	w := newWorld(&plan)

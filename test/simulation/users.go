@@ -16,7 +16,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// users change their minds, for as long as the fault period lasts.
+// users create and delete Machines, and change classes, until the fault period is over.
 func (c *cluster) users(rng *rand.Rand, until time.Time) {
 	for i := range c.world.plan.Machines {
 		c.want(machineName(i), pick(rng, classA, classB))
@@ -31,13 +31,13 @@ func (c *cluster) users(rng *rand.Rand, until time.Time) {
 		switch rng.IntN(4) {
 		case 0:
 			size := 20 + rng.IntN(20)
-			c.change(func() { c.diskSize = size }) // a class of the same name that is another
+			c.change(func() { c.diskSize = size }) // a changed class with the same name
 		case 1, 2:
 			if found := c.machine(name); found != nil {
 				c.unwant(found)
 			}
 		default:
-			c.want(name, class) // again, by the same name
+			c.want(name, class) // the name may be used again
 		}
 	}
 }
@@ -65,14 +65,14 @@ func (c *cluster) rotate(rng *rand.Rand) {
 }
 
 var (
-	// missingLabels are a server and the labels that a text of LabelsMissing asks for, missingLabel
-	// those of NotOurs.
+	// missingLabels finds the server and the labels that a LabelsMissing error asks for, missingLabel those of a
+	// NotOurs error.
 	missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
 	missingLabel  = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing, must be "(\S+)"`)
 )
 
-// restoreLabels does what an error asks for, after a while: a server without labels is always the
-// Machine's that LabelsMissing names. NotOurs is also told of servers that are not.
+// restoreLabels sets the labels that an error asks for, after a while. The server in a LabelsMissing error is
+// always the Machine's; a NotOurs error may also name a server that is not.
 func (c *cluster) restoreLabels(err error) {
 	if err == nil {
 		return
@@ -108,13 +108,13 @@ func (c *cluster) restoreLabels(err error) {
 	})
 }
 
-// made says that a server was made for a Machine of the cluster, and not by OpenStack's provider.
+// made reports whether a server was made for a Machine of the cluster, and not by OpenStack's provider.
 func (c *cluster) made(id string) bool {
 	server, exists := c.world.cloud.Server(id)
 	return exists && ownerOf(&server).cluster == c.name && server.Metadata[openStackTag+c.name] == ""
 }
 
-// label gives a server these labels; it tries until the cloud accepts them.
+// label sets labels of a server; it retries until the cloud accepts them.
 func (c *cluster) label(id string, labels map[string]any) {
 	w := c.world
 	change := iaas.UpdateServerPayload{Labels: labels}

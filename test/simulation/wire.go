@@ -25,16 +25,16 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// call is an API request on its way.
+// call is an API request in flight.
 type call struct {
 	// number counts the requests of the run, from 1.
 	number int
-	// cluster whose process asks; operation of the API; id is that of the server, NIC or volume that it is
-	// about, if it is about one; subject is what it is about, in the trace's names.
+	// cluster is that of the calling process; operation is the API's; id is that of the server, NIC or volume in the
+	// path, if any; subject is its name in the trace.
 	cluster, operation, id, subject string
-	// process that asks.
+	// process is the name of the calling process.
 	process string
-	// caller is for whom the request is made; "" if for several, as a list is.
+	// caller is the Machine and driver method behind the request; "" if there are several, as for a list.
 	caller string
 	// repeat counts earlier requests of the same kind for this caller.
 	repeat int
@@ -48,18 +48,17 @@ func (c call) String() string {
 	return text
 }
 
-// calledFor says whether the manager's call that the request belongs to is about the
-// Machine. Orphan runs are about all of them.
+// calledFor reports whether the driver call behind the request is about the Machine. Orphan runs are about all
+// Machines.
 func (c *call) calledFor(machine string) bool {
 	return c.caller == "" || c.caller == callerCollector || strings.HasPrefix(c.caller, machine+" ")
 }
 
-// caller is the key of who calls the driver, in the context of the call. Two calls that ask for the
-// same at the same moment differ in what befalls them: which of them is the first would be the
-// scheduler's choice.
+// caller is the context key of the driver call's caller. It distinguishes identical requests made at the same
+// moment: without it the scheduler would decide which of them meets a fault.
 type caller struct{}
 
-// callerCollector is who makes the calls of an orphan run.
+// callerCollector is the caller of an orphan run's calls.
 const callerCollector = "collector"
 
 // wire carries the requests of one process to the cloud, as long as it lives.
@@ -68,14 +67,12 @@ type wire struct {
 	process *process
 }
 
-// errStoodStill is what a request meets that is begun while the process stands still.
-// Only the end of a context's time can do that, which the process's clock does not
-// stop. To send it once the process wakes up would be to send what has been
-// checked before the pause.
+// errStoodStill is the error of a request that begins during a pause. Only an expired context can cause such a
+// request: the process's clock does not stop it. Sending the request after the pause would use checks made
+// before it.
 var errStoodStill = fmt.Errorf("the process stood still: %w", io.ErrUnexpectedEOF)
 
-// RoundTrip implements http.RoundTripper. An answer reaches a process only once it
-// does not stand still.
+// RoundTrip implements http.RoundTripper. An answer reaches a process only while it is not paused.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if w.process.standing() {
 		w.process.awake()
@@ -98,8 +95,8 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	}
 	c := w.world.describe(w.name, w.process.name, request)
 	wrote(request)
-	// Requests that leave at one moment arrive one after the other, so that it is the seed's choice which
-	// of them meets a fault.
+	// Requests sent at the same moment arrive one after the other, so that the seed decides which of them meets a
+	// fault.
 	rng := w.world.random("request", c)
 	there, back := between(rng, time.Millisecond, w.world.plan.Latency), between(rng, time.Millisecond, w.world.plan.Latency)
 	if err := w.under(request, c, there); err != nil {
@@ -123,15 +120,15 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// wrote tells the sender that the request has left, as net/http does: without it an answer that is
-// lost would count as that of a request which was never sent.
+// wrote reports the request as sent, as net/http does: otherwise the driver would treat a lost answer as a
+// request that was never sent.
 func wrote(request *http.Request) {
 	if trace := httptrace.ContextClientTrace(request.Context()); trace != nil && trace.WroteHeaders != nil {
 		trace.WroteHeaders()
 	}
 }
 
-// lose lets the request disappear, and the process with it where the fault says so.
+// lose drops the request, or executes it late, and ends the process if the fault says so.
 func (w *wire) lose(request *http.Request, c call, f Fault) error {
 	if f.late {
 		w.world.carryOutLate(request, c, between(w.world.random("late", c), w.world.plan.Late/2, w.world.plan.Late))
@@ -144,8 +141,7 @@ func (w *wire) lose(request *http.Request, c call, f Fault) error {
 	return io.ErrUnexpectedEOF
 }
 
-// under is the time on the way to the cloud. A crash meanwhile may be too late to
-// stop the request.
+// under waits for the time on the way to the cloud. A crash meanwhile may be too late to stop the request.
 func (w *wire) under(request *http.Request, c call, there time.Duration) error {
 	if err := spi.Sleep(request.Context(), w.world.clock, there); err != nil && !w.process.dead() {
 		return err
@@ -160,13 +156,12 @@ func (w *wire) under(request *http.Request, c call, there time.Duration) error {
 	return errCrashed
 }
 
-// random is a stream for a request: it depends on the seed and on what the request is, not on what else is
-// going on.
+// random returns the random stream of a request: it depends on the seed and the request only.
 func (w *world) random(what string, c call) *rand.Rand {
 	return random(w.plan.Seed, what, c.cluster, c.operation, c.subject, c.caller, c.repeat)
 }
 
-// describe names the request in words that are the same in every run of a seed.
+// describe returns the request's description, which is the same in every run of a seed.
 func (w *world) describe(cluster, process string, request *http.Request) call {
 	c := call{cluster: cluster, process: process, operation: opToken, subject: request.URL.Query().Get("label_selector")}
 	if asked, err := routes().Find(request); err == nil {
@@ -195,18 +190,17 @@ func (w *world) describe(cluster, process string, request *http.Request) call {
 	return c
 }
 
-// routes find the operation of a request to the IaaS API; it has none for those of tokens.
+// routes finds the operation of a request to the IaaS API; it does not find token requests.
 var routes = sync.OnceValue(func() openapi.Router {
 	return openapi.NewRouter(openapi.Load(), func(operation string) bool {
 		return operation == opConsole || slices.Contains(operations, operation)
 	})
 })
 
-// ticket marks the one request that a fault is meant for.
+// ticket is the context key that marks the one request a fault is meant for.
 type ticket struct{}
 
-// carryOut lets the cloud answer the request, after a look whether the process may
-// ask for that.
+// carryOut checks that the process may make the request, and executes it.
 func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response, error) {
 	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
 	w.lookEmpty(0, f.hiccup)
@@ -239,12 +233,12 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 	return response, err
 }
 
-// carryOutLate does so once the sender has given up.
+// carryOutLate executes the request once the sender has given up.
 func (w *world) carryOutLate(request *http.Request, c call, late time.Duration) {
 	w.log("%s will be carried out %s later", c, late)
 	w.late.Go(func() {
 		_ = spi.Sleep(context.Background(), w.clock, late)
-		// Nobody waits for the answer, which a fault may hold back for ever.
+		// The answer is discarded, and a fault may hold it back for ever.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), time.Minute)
 		defer cancel()
 		request := request.Clone(ctx)
@@ -265,7 +259,7 @@ func outcome(f Fault, response *http.Response, err error) string {
 	return text + "-> " + response.Status
 }
 
-// nameNew gives the servers their names that were not there before.
+// nameNew names the new servers in the trace.
 func (w *world) nameNew(before []iaasmock.Server) {
 	known := map[string]bool{}
 	for _, server := range before {
@@ -280,7 +274,7 @@ func (w *world) nameNew(before []iaasmock.Server) {
 	}
 }
 
-// noteDelete notes that a server is asked to go, if the API has accepted that, whatever it answered.
+// noteDelete records that a server's deletion was accepted, whatever the API answered.
 func (w *world) noteDelete(id string) {
 	if server, exists := w.cloud.Server(id); exists && server.Status == iaasmock.StatusDeleting {
 		w.mu.Lock()
@@ -291,7 +285,7 @@ func (w *world) noteDelete(id string) {
 
 const endpoint = "http://iaas.invalid"
 
-// direct serves somebody else, whom nothing befalls.
+// direct carries the requests of other users, without injected faults.
 type direct struct{ cloud *iaasmock.Cloud }
 
 // RoundTrip implements http.RoundTripper.
@@ -303,7 +297,7 @@ func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
 	return serve(d.cloud, request)
 }
 
-// buffered reads the request's body, so that it can be looked at and sent late.
+// buffered reads the request's body, so that it can be inspected and sent late.
 func buffered(request *http.Request) (*http.Request, error) {
 	body := []byte{}
 	if request.Body != nil {
@@ -318,7 +312,7 @@ func buffered(request *http.Request) (*http.Request, error) {
 	return request, nil
 }
 
-// serve answers in memory: no network, so that the bubble's time can pass.
+// serve answers in memory, without a network, so that the bubble's time can pass.
 func serve(cloud *iaasmock.Cloud, request *http.Request) (response *http.Response, err error) {
 	defer func() {
 		cause := recover()

@@ -21,7 +21,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// world is what all parts of a run share: the plan, the cloud, and what was seen.
+// world is shared by all parts of a run: the plan, the cloud, and the observations.
 type world struct {
 	plan  *Plan
 	clock *spreadClock
@@ -32,45 +32,44 @@ type world struct {
 	ctx      context.Context
 	clusters []*cluster
 	foreign  foreign
-	// openStack are the Machines that came from there.
+	// openStack are the Machines that came from OpenStack.
 	openStack []*openStackMachine
-	// disturbed says that something may go wrong.
+	// disturbed means that faults may occur.
 	disturbed bool
-	// fences are those of all processes.
+	// fences counts the running fences of all processes.
 	fences  sync.WaitGroup
 	spawned sync.WaitGroup
 	late    sync.WaitGroup
 
 	mu sync.Mutex
-	// faultsOver is set once nothing goes wrong any more.
+	// faultsOver is set at the end of the faults.
 	faultsOver bool
-	// calls of the API.
+	// calls is the number of API calls.
 	calls int
-	// operations that were asked for, in order, and how often by each cluster.
+	// operations are the operations called, in order; counts has their number for each cluster.
 	operations []string
 	counts     map[string]int
-	// staleUntil is when the cache of each cluster shows again what happens.
+	// staleUntil is when each cluster's cache is up to date again.
 	staleUntil map[string]time.Time
 	repeats    map[string]int
-	// begun is when the requests of each cluster were made.
+	// begun are the times of each cluster's requests, since the start.
 	begun      map[string][]time.Duration
 	violations []string
 	reported   map[string]bool
-	// causes are the troubles that were met.
+	// causes are the troubles that occurred.
 	causes map[string]*trouble
-	// exhausted is when each Machine was first told ResourceExhausted. After that the manager rests
-	// for ten minutes: one that is told so again then is too old when it is asked for the third time
-	// (outlived).
+	// exhausted is when each Machine first got ResourceExhausted. The manager then rests for ten minutes: a Machine
+	// that gets the code again afterwards is too old at the third attempt (outlived).
 	exhausted map[types.UID]time.Time
 	outlived  map[types.UID]bool
-	// askedToGo are the servers of which a DELETE was carried out.
+	// askedToGo are the servers whose deletion was accepted.
 	askedToGo map[string]bool
-	// lives is how many Machines there ever were.
+	// lives is the number of Machines ever created.
 	lives int
 }
 
-// newWorld makes the cloud, whose time is the bubble's, the clusters, each with a process that leads, and
-// what others have in the project.
+// newWorld makes the cloud, which uses the bubble's time, the clusters, each with a leading process, and the
+// resources of other owners.
 func newWorld(plan *Plan) *world {
 	w := &world{
 		plan: plan, clock: newSpreadClock(), trace: newTrace(), disturbed: !plan.calm(),
@@ -124,12 +123,12 @@ func (w *world) machine(who owner) *v1alpha1.Machine {
 	return nil
 }
 
-// log adds to the trace.
+// log adds a line to the trace.
 func (w *world) log(format string, args ...any) {
 	w.trace.add(w.clock.Since(w.start), fmt.Sprintf(format, args...))
 }
 
-// violated notes what must not be, once.
+// violated records a violation, once.
 func (w *world) violated(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.log("VIOLATION %s", text)
@@ -143,7 +142,7 @@ func (w *world) violated(format string, args ...any) {
 
 func (w *world) met(t *trouble) { w.locked(func() { w.causes[t.name] = t }) }
 
-// repeated counts how often something of that name was there before.
+// repeated returns how often it was called with this name before.
 func (w *world) repeated(name ...any) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,14 +151,14 @@ func (w *world) repeated(name ...any) int {
 	return w.repeats[key] - 1
 }
 
-// sleep is false once the run is over.
+// sleep waits for d; it returns false if the run is over.
 func (w *world) sleep(d time.Duration) bool {
 	return spi.Sleep(w.ctx, w.clock, d) == nil
 }
 
 func (w *world) spawn(f func()) { w.spawned.Go(f) }
 
-// await looks every few seconds whether something has come about.
+// await checks every few seconds whether done returns true.
 func (w *world) await(limit time.Duration, done func() bool) bool {
 	for deadline := w.clock.Now().Add(limit); !done(); {
 		if !w.clock.Now().Before(deadline) || !w.sleep(5*time.Second) {
@@ -169,12 +168,12 @@ func (w *world) await(limit time.Duration, done func() bool) bool {
 	return true
 }
 
-// trace is what happened, for people and for the comparison of two runs.
+// trace is the log of events, for the reader and for the comparison of two runs.
 type trace struct {
 	mu    sync.Mutex
 	lines []line
-	// names of what has an ID, which are random: of servers, made is how many have one, by the
-	// order in which they were made.
+	// names are the names of random IDs; made is the number of named servers, whose names are numbered in the order
+	// of their creation.
 	names map[string]string
 	made  int
 }
@@ -202,14 +201,14 @@ func (t *trace) named(id string) {
 	}
 }
 
-// called gives something else its name in the trace.
+// called names another resource in the trace.
 func (t *trace) called(id, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.names[id] = name
 }
 
-// name of a server; "" if it is not known.
+// name returns the name of a resource; "" if unknown.
 func (t *trace) name(id string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,8 +217,7 @@ func (t *trace) name(id string) string {
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// text is the whole trace. What happened at the same moment is sorted: its order
-// is the scheduler's.
+// text returns the whole trace. Events of the same moment are sorted: their order is the scheduler's.
 func (t *trace) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -240,13 +238,13 @@ func (t *trace) text() string {
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-// chance is true with that probability.
+// chance returns true with this probability.
 func chance(rng *rand.Rand, probability float64) bool {
 	return probability > 0 && rng.Float64() < probability
 }
 
-// between is a duration in least to most, to the nanosecond: moments then hardly
-// ever coincide, so that their order is the seed's and not the scheduler's.
+// between returns a duration in [least, most), to the nanosecond: moments then hardly ever coincide, so that
+// their order is the seed's and not the scheduler's.
 func between(rng *rand.Rand, least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
@@ -254,8 +252,7 @@ func between(rng *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(rng.Int64N(int64(most-least)))
 }
 
-// random is a stream that depends on the seed and a name only, not on what else
-// was drawn.
+// random returns a random stream that depends only on the seed and a name, not on other draws.
 func random(seed uint64, name ...any) *rand.Rand {
 	hash := fnvHash(fmt.Sprint(name...))
 	return rand.New(rand.NewPCG(seed, hash))
@@ -267,23 +264,23 @@ func fnvHash(text string) uint64 {
 	return hash.Sum64()
 }
 
-// owner is whose server something is.
+// owner is the Machine that a server belongs to, with its cluster.
 type owner struct{ cluster, machine string }
 
-// ownerOf says for whom a server was made: its metadata and its name do, which nobody
-// changes. Its labels may be lost.
+// ownerOf returns a server's owner, from its metadata and its name, which do not change. Its labels may be
+// lost.
 func ownerOf(server *iaasmock.Server) owner { return owner{server.Metadata[clusterField], server.Name} }
 
 func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
 
-// mayJoin says that the server's Node is there, or may come.
+// mayJoin reports whether the server's Node exists or may still join.
 func mayJoin(server *iaasmock.Server) bool {
 	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
 }
 
 func anyServer(*iaasmock.Server) bool { return true }
 
-// servers of the clusters that fit.
+// servers returns the clusters' servers for which fits is true.
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
@@ -294,9 +291,9 @@ func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	return found
 }
 
-// stays says that the server would stay if nobody looked for it any more. A DELETE that was
-// accepted and a moment in which the project looks empty are taken for the end of a
-// deletion, which may be under way or have failed: an orphan run finds the server.
+// stays reports whether the server would stay without further checks. A DELETE that was accepted, followed by a
+// moment in which the project looks empty, counts as a finished deletion, although it may be in progress or
+// have failed: an orphan run finds the server.
 func (w *world) stays(server *iaasmock.Server) bool {
 	if w.plan.Hiccup == 0 {
 		return true
@@ -306,8 +303,7 @@ func (w *world) stays(server *iaasmock.Server) bool {
 	return server.Status != iaasmock.StatusDeleting && (server.Status != iaasmock.StatusError || !w.askedToGo[server.ID])
 }
 
-// openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if
-// none has.
+// openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if there is none.
 func (w *world) openStackOf(id string) *openStackMachine {
 	for _, m := range w.openStack {
 		if slices.Contains(m.servers, id) || slices.Contains(m.leftovers, id) {
@@ -326,7 +322,7 @@ func (w *world) serverOfNIC(id string) string {
 	return ""
 }
 
-// nodeReady says whether the Machine's Node is Ready, or soon is: its server runs, with or without its
+// nodeReady reports whether the Machine's Node is Ready, or soon will be: its server runs, with or without its
 // allowed addresses.
 func (w *world) nodeReady(m *v1alpha1.Machine) bool {
 	server, exists := w.cloud.Server(serverOf(m.Spec.ProviderID))
@@ -342,7 +338,7 @@ func (w *world) initialized(serverID string) bool {
 	return true
 }
 
-// settled says whether every Machine runs, or is gone if it is to go.
+// settled reports whether every Machine runs, and every deleted Machine is gone.
 func (w *world) settled() bool {
 	for _, c := range w.clusters {
 		for _, m := range c.machines() {

@@ -33,7 +33,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Object is what an API server keeps.
+// Object is an object that an API server stores.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -44,10 +44,10 @@ type kind struct {
 	empty Object
 }
 
-// name of the kind.
+// name returns the kind's name.
 func (k kind) name() string { return reflect.TypeOf(k.empty).Elem().Name() }
 
-// kinds are all that the manager asks for, by resource.
+// kinds are all kinds that the manager uses, by resource.
 var kinds = map[string]kind{
 	"machines":               {v1alpha1.SchemeGroupVersion, &v1alpha1.Machine{}},
 	"machineclasses":         {v1alpha1.SchemeGroupVersion, &v1alpha1.MachineClass{}},
@@ -60,18 +60,18 @@ var kinds = map[string]kind{
 	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion, &policyv1.PodDisruptionBudget{}},
 }
 
-// Event is one version of an object, as a watch shows it.
+// Event is one version of an object, for a watch.
 type Event struct {
 	Resource, Name string
-	// At is when it was written, by the clock that the process lives by, not the server's.
+	// At is when it was written, by the clock of the processes, not the server's.
 	At time.Time
-	// line is what a watch sends.
+	// line is the watch's JSON line.
 	line []byte
 }
 
-// Server is one API server, in memory, for the control cluster and the target cluster. It does what
-// the manager's clients can tell: UIDs, versions, conflicts, generations, writes of the status alone,
-// finalizers, patches, lists and watches. An object must not be changed.
+// Server is an API server in memory, for the control cluster and the target cluster. It implements the parts that
+// the manager's clients use: UIDs, versions, conflicts, generations, writes of the status alone, finalizers,
+// patches, lists and watches. Its objects must not be changed.
 type Server struct {
 	now func() time.Time
 
@@ -83,7 +83,7 @@ type Server struct {
 	changed chan struct{}
 }
 
-// NewServer makes a server whose clock is now.
+// NewServer returns a Server whose clock is now.
 func NewServer(now func() time.Time) *Server {
 	s := &Server{now: now, objects: map[string]map[string]Object{}, changed: make(chan struct{})}
 	for resource := range kinds {
@@ -108,17 +108,17 @@ func (s *Server) Create(resource string, object Object) error {
 	return s.write(watch.Added, resource, object)
 }
 
-// timestamp is the time that it writes down, in whole seconds.
+// timestamp returns the server's time for its objects, in whole seconds.
 func (s *Server) timestamp() metav1.Time { return metav1.NewTime(s.now().Truncate(time.Second)) }
 
-// Get returns the object of that name; nil if there is none.
+// Get returns the object with that name; nil if there is none.
 func (s *Server) Get(resource, name string) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.objects[resource][name]
 }
 
-// list returns the objects of a resource, by name, and the version at which they are all.
+// list returns the objects of a resource, by name, and the version of the list.
 func (s *Server) list(resource string) (all []Object, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func Objects[T Object](s *Server, resource string) (all []T) {
 	return all
 }
 
-// Edit writes a change to the object as it is now, its status included, if it is there.
+// Edit applies a change to the current object, including its status, if it exists.
 func Edit[T Object](s *Server, resource, name string, change func(T)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func clone(object Object) Object {
 	return copied
 }
 
-// Delete asks for the deletion of an object, as a user does.
+// Delete requests the deletion of an object, as a user does.
 func (s *Server) Delete(resource, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Server) Delete(resource, name string) error {
 	return s.write(watch.Modified, resource, object)
 }
 
-// Drop removes an object whatever its finalizers are.
+// Drop removes an object regardless of its finalizers.
 func (s *Server) Drop(resource, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,12 +221,12 @@ func (s *Server) update(resource string, object Object, subresource string) (Obj
 	case object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0:
 		return object, s.write(watch.Deleted, resource, object)
 	case equality.Semantic.DeepEqual(object, old):
-		return old, nil // nothing is written then
+		return old, nil // nothing to write
 	}
 	return object, s.write(watch.Modified, resource, object)
 }
 
-// patch applies a merge patch; the manager sends no others.
+// patch applies a merge patch; the manager sends no other kind.
 func (s *Server) patch(resource, name, subresource string, change []byte) (Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +249,7 @@ func (s *Server) patch(resource, name, subresource string, change []byte) (Objec
 	return s.update(resource, object, subresource)
 }
 
-// write keeps a version of an object, and lets watches know.
+// write stores a version of an object, and notifies watches.
 func (s *Server) write(change watch.EventType, resource string, object Object) error {
 	object.SetResourceVersion(strconv.Itoa(len(s.events) + 1))
 	object.GetObjectKind().SetGroupVersionKind(kinds[resource].WithKind(kinds[resource].name()))
@@ -268,7 +268,7 @@ func (s *Server) write(change watch.EventType, resource string, object Object) e
 	return nil
 }
 
-// field of an object; nil if it has none.
+// field returns a field of an object; nil if it has none.
 func field(object Object, name string) any {
 	if f := reflect.ValueOf(object).Elem().FieldByName(name); f.IsValid() {
 		return f.Interface()
@@ -286,10 +286,10 @@ func groupResource(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: kinds[resource].Group, Resource: resource}
 }
 
-// Target is what a request is about.
+// Target is the object or list that a request is about.
 type Target struct{ Resource, Name, Subresource string }
 
-// TargetOf reads a request's path. The resource is empty for paths of the discovery.
+// TargetOf parses a request's path. The resource is empty for discovery paths.
 func TargetOf(request *http.Request) Target {
 	path := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	path = path[min(len(path), map[string]int{"api": 2, "apis": 3}[path[0]]):]
@@ -300,10 +300,10 @@ func TargetOf(request *http.Request) Target {
 	return Target{path[0], path[1], path[2]}
 }
 
-// IsWatch says that the answer is a stream of events.
+// IsWatch reports whether the answer is a stream of events.
 func IsWatch(request *http.Request) bool { return request.URL.Query().Get("watch") != "" }
 
-// Do answers a request that is no watch.
+// Do answers a request other than a watch.
 func (s *Server) Do(request *http.Request) *http.Response {
 	var body []byte
 	if request.Body != nil {
@@ -354,7 +354,7 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	return s.update(t.Resource, object, t.Subresource)
 }
 
-// Refusal is an answer that says what went wrong.
+// Refusal returns an answer with the error as a status.
 func Refusal(request *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
@@ -379,22 +379,22 @@ func stream(request *http.Request, code int, body io.ReadCloser) *http.Response 
 	}
 }
 
-// Watch answers a request for a watch. Before an event is shown, show is called, which waits until it
-// may be, and is false if it never will.
+// Watch answers a watch request. It calls show before each event: show waits until the event may be sent, and
+// returns false if it never may.
 func (s *Server) Watch(request *http.Request, show func(Event, <-chan struct{}) bool) *http.Response {
 	e := &events{server: s, resource: TargetOf(request).Resource, show: show, closed: make(chan struct{})}
 	e.next, _ = strconv.Atoi(request.URL.Query().Get("resourceVersion"))
 	return stream(request, http.StatusOK, e)
 }
 
-// events is the body of a watch's answer.
+// events is the body of a watch response.
 type events struct {
 	server   *Server
 	resource string
 	show     func(Event, <-chan struct{}) bool
 	closed   chan struct{}
 	once     sync.Once
-	// next is the index of the first event that was not shown yet.
+	// next is the index of the next event to send.
 	next int
 	rest bytes.Buffer
 }

@@ -4,7 +4,7 @@
 // Package manager runs machine-controller-manager's own machine controller in a bubble of
 // testing/synctest, with real clientsets that reach an API server in memory.
 //
-// The controller was not made to be ended: this file reaches into it where it has to, and breaks
+// The controller was not designed to be stopped: this file reaches into its internals where necessary, and breaks
 // with a version that is built differently. Each such place has a test.
 package manager
 
@@ -45,23 +45,23 @@ import (
 )
 
 const (
-	// Namespace of all Machines, classes and Secrets.
+	// Namespace is the namespace of all Machines, classes and Secrets.
 	Namespace = "simulated"
-	// Finalizer of Machines, and of classes that have some: without it the manager does nothing.
+	// Finalizer is the finalizer of Machines, and of classes in use: without it the manager does nothing.
 	Finalizer = machinecontroller.MCMFinalizerName
-	// OrphanPeriod is the time between two orphan runs, by default.
+	// OrphanPeriod is the default time between two orphan runs.
 	OrphanPeriod = 15 * time.Minute
-	// CreationTimeout is the manager's default.
+	// CreationTimeout is the manager's default creation timeout.
 	CreationTimeout = 20 * time.Minute
-	// healthTimeout is that of the Gardener extensions.
+	// healthTimeout is the health timeout of the Gardener extensions.
 	healthTimeout = 10 * time.Minute
-	// workers of each of its queues: so many Machines are in work at a time.
+	// workers is the number of workers of each queue, and so of Machines processed at a time.
 	workers = 25
 )
 
-// Controller is one machine controller that runs.
+// Controller is a running machine controller.
 type Controller struct {
-	// Machines is its cache.
+	// Machines reads its cache.
 	Machines machinelisters.MachineNamespaceLister
 
 	controller machinecontroller.Controller
@@ -70,8 +70,8 @@ type Controller struct {
 	factories  []interface{ Shutdown() }
 }
 
-// Start runs a controller, as the sidecar does once it leads, with its flags' defaults. All that its
-// clientsets ask for goes through the transport.
+// Start runs a controller, as the sidecar does once it leads, with the defaults of its flags. All requests of its
+// clientsets go through the transport.
 func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 	config := &rest.Config{
 		Host: "http://kubernetes.invalid", Transport: transport, QPS: -1,
@@ -116,8 +116,8 @@ func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 	return c, nil
 }
 
-// sortedMachines and sortedClasses are read in the order of their names: the orphan collector goes through
-// them one after the other, and a cache's order is that of a map, at random.
+// sortedMachines and sortedClasses list objects in the order of their names: the orphan collector processes them
+// one after the other, and a cache lists them in the random order of a map.
 type (
 	sortedMachines struct {
 		v1alpha1informers.MachineInformer
@@ -146,11 +146,11 @@ func (s sorted) List() []any {
 }
 
 func nameOf(object any) string {
-	name, _ := cache.MetaNamespaceKeyFunc(object) // an object of a cache has one
+	name, _ := cache.MetaNamespaceKeyFunc(object) // an object in a cache has a key
 	return name
 }
 
-// Kill lets the controller begin nothing any more. Whatever it is waiting for has to fail.
+// Kill stops the controller from starting new work. Requests in flight must be made to fail.
 func (c *Controller) Kill() {
 	c.kill.Do(func() {
 		close(c.stop)
@@ -158,7 +158,7 @@ func (c *Controller) Kill() {
 	})
 }
 
-// End kills the controller and waits until nothing of it is left but its event broadcaster.
+// End kills the controller and waits for all of its goroutines but the event broadcaster's.
 func (c *Controller) End() {
 	c.Kill()
 	<-c.done
@@ -167,8 +167,8 @@ func (c *Controller) End() {
 	}
 }
 
-// shutDownQueues: Run waits for its workers before its deferred ShutDown of the queues that these
-// wait for, so that it would never return.
+// shutDownQueues shuts the controller's queues down. Run would never return otherwise: it waits for its workers
+// before its deferred ShutDown, and the workers wait for the queues.
 func shutDownQueues(c machinecontroller.Controller) {
 	v := reflect.ValueOf(c).Elem()
 	for i := range v.NumField() {
@@ -178,9 +178,8 @@ func shutDownQueues(c machinecontroller.Controller) {
 	}
 }
 
-// EndBroadcasters ends the event broadcasters of all controllers that were started in the caller's
-// bubble: nobody has a way to them, but the stacks of their goroutines say where they are. There must
-// be that many.
+// EndBroadcasters ends the event broadcasters of all controllers started in the caller's bubble. They are not
+// accessible, so it finds their addresses in the stacks of their goroutines. started is the number to find.
 func EndBroadcasters(started int) error {
 	buffer := make([]byte, 1<<20)
 	n := runtime.Stack(buffer, true)
@@ -215,10 +214,10 @@ var (
 	loops   = regexp.MustCompile(`watch\.\(\*Broadcaster\)\.loop\(0x([0-9a-f]+)\)`)
 )
 
-// AllowMany lets a process run several controllers: each registers the same metrics with the default
-// registry, which panics at the second; and errors that nobody handles are kept apart by the time of the
-// last one in the process, which may be of a bubble whose clock is years ahead. Its informers list before
-// they watch, which is all that a Server knows. It is for TestMain.
+// AllowMany lets a process run several controllers; call it in TestMain. Each controller registers the same
+// metrics with the default registry, which panics at the second; unhandled errors are rate-limited by the time of
+// the last in the process, which may come from a bubble whose clock is years ahead. Informers are made to list
+// before they watch: a Server supports nothing else.
 func AllowMany() error {
 	prometheus.DefaultRegisterer = noRegistry{}
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // it logs; the second one sleeps

@@ -19,31 +19,31 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// stepLimit is several times what a step takes: the manager itself waits for fixed times (25 s to delete a
-// machine), and the computer may be slow.
+// stepLimit limits a step to several times its usual duration: the manager itself waits for fixed times (25 s to
+// delete a machine), and the computer may be slow.
 const stepLimit = 5 * time.Minute
 
 // step is one stage of the tour.
 type step struct {
 	title string
-	// begin asks for what the step is about.
+	// begin starts the step's change.
 	begin func(context.Context) error
-	// reached tells whether it has come about and, if not, what is missing.
+	// reached returns nil once the step's goal is reached, else an error with what is missing.
 	reached func(state) error
 }
 
-// tour is a demo under way.
+// tour is a running demo.
 type tour struct {
 	view *view
 	look func(context.Context) (state, error)
-	// env says when a part of the environment has died, and which.
+	// env reports when a part of the environment has died, and which.
 	env interface {
 		Done() <-chan struct{}
 		Err() error
 	}
 }
 
-// demo takes the tour. It fails if a step is late or anything is left at the end.
+// demo runs the tour. It fails if a step is late or anything is left at the end.
 func demo(ctx context.Context, v *view) error {
 	env, err := start(ctx, v, 2*time.Second, time.Second)
 	if err != nil {
@@ -61,8 +61,8 @@ func demo(ctx context.Context, v *view) error {
 	return err
 }
 
-// run takes the steps. Its error names everything that is still there then, and what was there
-// before and is not any more.
+// run runs the steps. Its error names the resources left over at the end, and the resources that were there before
+// and are missing.
 func (t *tour) run(ctx context.Context, steps []step) error {
 	before, err := t.look(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func steps(env *localenv.Env) []step {
 	}
 }
 
-// take begins a step and waits for its end.
+// take starts a step and waits until its goal is reached.
 func (t *tour) take(ctx context.Context, step step) error {
 	begin := time.Now()
 	if err := step.begin(ctx); err != nil {
@@ -145,7 +145,7 @@ func (t *tour) take(ctx context.Context, step step) error {
 	}
 }
 
-// check looks once and tells what the step still waits for.
+// check reads the state once and returns an error with what the step still waits for.
 func (t *tour) check(ctx context.Context, step step) error {
 	now, err := t.look(ctx)
 	if err != nil {
@@ -176,8 +176,8 @@ func (d deployment) change(ctx context.Context, change func(*machinev1alpha1.Mac
 	return d.env.Client().Patch(ctx, &md, before)
 }
 
-// running answers nil when there are want machines, all Running, all of this
-// class, with an ACTIVE server and a Ready Node each, and nothing else.
+// running returns nil when there are want machines, all Running, all of this class, each with an ACTIVE server and
+// a Ready Node, and nothing else.
 func (d deployment) running(s state, want int, class string) error {
 	good := 0
 	for i := range s.machines {

@@ -19,15 +19,14 @@ import (
 // samples are the files both commands apply, in this order.
 var samples = []string{"secret.yaml", "machine-class.yaml", "machine-class-minimal.yaml", "machine-deployment.yaml"}
 
-// lookEvery is how often the state is read and shown.
+// lookEvery is the interval at which the state is read and shown.
 const lookEvery = 300 * time.Millisecond
 
-// settle is how long the sidecar waits for what may still show: the mock's lists do not
-// lag unless they are told to, and nobody wants to wait half a minute for the first
-// Machines, which are as young as the sidecar.
+// settle shortens the sidecar's wait for late servers: the mock's lists lag only on request, and the first Machines,
+// which are as young as the sidecar, would otherwise wait for half a minute.
 const settle = "--stackit-settle=5s"
 
-// start starts an environment that reports to the view. Its servers boot and go in this time.
+// start starts an environment that reports to the view. Its servers boot and are removed in these times.
 func start(
 	ctx context.Context, v *view, boot, remove time.Duration, options ...localenv.Option,
 ) (*localenv.Env, error) {
@@ -49,13 +48,13 @@ func applySamples(ctx context.Context, env *localenv.Env) error {
 	return nil
 }
 
-// The environment of dev has a sidecar of its own, or none.
+// The values for dev's sidecar: the environment runs it, or none.
 const (
 	ownSidecar = "own"
 	noSidecar  = "none"
 )
 
-// dev runs the samples until somebody asks it to end.
+// dev runs the samples until it is interrupted.
 func dev(ctx context.Context, v *view, sidecar string) error {
 	var options []localenv.Option
 	if sidecar == noSidecar {
@@ -129,7 +128,7 @@ change it:
 
   make start           # its flags go into ARGS; DLV=1 runs it under delve`
 
-// stop ends the environment and says so: it takes a few seconds.
+// stop ends the environment and prints that it does, since this takes a few seconds.
 func stop(env *localenv.Env, v *view) {
 	v.close()
 	v.progress("stopping")
@@ -137,8 +136,8 @@ func stop(env *localenv.Env, v *view) {
 	v.progress("stopped")
 }
 
-// leaveJoinFile writes bin/dev.sh, by which make start finds the environment of make dev, and
-// returns what removes it again, unless another environment has written its own meanwhile.
+// leaveJoinFile writes bin/dev.sh, by which make start finds the environment of make dev. remove deletes the file
+// unless another environment has written its own meanwhile.
 func leaveJoinFile(env *localenv.Env, sidecar string) (remove func(), err error) {
 	root, err := localenv.Root()
 	if err != nil {
@@ -154,8 +153,8 @@ func leaveJoinFile(env *localenv.Env, sidecar string) (remove func(), err error)
 	}, os.WriteFile(path, script, 0o600)
 }
 
-// joinScript sets what make start asks for: whether the environment still runs (pid), and
-// has a sidecar; the sidecar's environment; its flags, as the script's arguments.
+// joinScript returns a script that sets what make start needs: the environment's pid, and whether it has a sidecar;
+// the sidecar's environment variables; its flags, as the script's arguments.
 func joinScript(pid int, sidecar string, args, variables []string) []byte {
 	script := fmt.Sprintf("# How make start joins the environment of make dev.\npid=%d sidecar=%s\n", pid, sidecar)
 	script += "unset STACKIT_API_ENDPOINT STACKIT_NO_AUTH\n" // the caller's
@@ -170,5 +169,5 @@ func joinScript(pid int, sidecar string, args, variables []string) []byte {
 	return []byte(script + "\n")
 }
 
-// quote makes one word of the shell of a text.
+// quote quotes a text as one word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -27,8 +27,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit code: 0 done, 1 failed, 2 called wrongly, 130 a demo
-// that was interrupted. dev is done when it is interrupted.
+// run returns the exit code: 0 for success, 1 for a failure, 2 for wrong usage, 130 for an interrupted demo. An
+// interrupt is the normal end of dev.
 func run(args []string, stdout *os.File, stderr io.Writer) int {
 	commands := map[string]func(context.Context, *view) error{
 		"dev":                func(ctx context.Context, v *view) error { return dev(ctx, v, ownSidecar) },
@@ -43,11 +43,11 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 	ctx, end := untilInterrupted()
 	defer end(nil)
-	// A reader that has gone (make demo | head) is to end us as Ctrl-C does, not
-	// where we stand: the signal would leave folders behind.
+	// A closed output (make demo | head) ends the program as Ctrl-C does, and not at once: the signal would leave
+	// folders behind.
 	signal.Ignore(syscall.SIGPIPE)
 	err := command(ctx, newView(stdout, end))
-	// client-go answers that the context was cancelled, and not why.
+	// client-go reports that the context was cancelled, but not why.
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -63,17 +63,17 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 }
 
-// errInterrupted is why a command ends when somebody asked it to.
+// errInterrupted is the error of an interrupted command.
 var errInterrupted = errors.New("interrupted")
 
-// untilInterrupted returns a context that ends with errInterrupted on a signal, or when our parent
-// or our terminal is gone. make passes SIGTERM on, and nothing else: it cannot pass on SIGKILL, and
-// where it is the terminal's first program it alone gets SIGHUP, and waits for us.
+// untilInterrupted returns a context that ends with errInterrupted on a signal, or when the parent process or the
+// terminal is gone. make passes on SIGTERM only: it cannot pass on SIGKILL, and where it is the terminal's first
+// program, it alone gets SIGHUP, and waits for us.
 func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	parent, onTerminal := os.Getppid(), hasTerminal()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	// Further signals change nothing: stopping takes seconds, not for ever.
+	// Further signals change nothing: stopping takes seconds.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		ticker := time.NewTicker(time.Second)
@@ -93,7 +93,7 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	return ctx, cancel
 }
 
-// hasTerminal says whether this process has a controlling terminal.
+// hasTerminal reports whether this process has a controlling terminal.
 func hasTerminal() bool {
 	terminal, err := os.Open("/dev/tty")
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// state is what there is at one moment, in the cluster and in the cloud.
+// state is a snapshot of the cluster and the cloud.
 type state struct {
 	at       time.Time
 	machines []machinev1alpha1.Machine
@@ -51,8 +51,7 @@ func look(ctx context.Context, env *localenv.Env) (state, error) {
 	return s, nil
 }
 
-// rows returns the lines of the table: all machines, oldest first, then servers
-// that no machine accounts for.
+// rows returns the lines of the table: all machines, oldest first, then servers without a machine.
 func (s state) rows() []row {
 	machines := slices.Clone(s.machines)
 	slices.SortFunc(machines, func(a, b machinev1alpha1.Machine) int {
@@ -94,8 +93,7 @@ func (s state) machineRow(machine *machinev1alpha1.Machine, accounted map[string
 	return r
 }
 
-// serverOf returns the server of a machine. Until the machine knows its
-// providerID, that is the one of its name.
+// serverOf returns a machine's server; before the machine has a providerID, the server with its name.
 func (s state) serverOf(machine *machinev1alpha1.Machine) *iaasmock.Server {
 	id := machine.Spec.ProviderID[strings.LastIndex(machine.Spec.ProviderID, "/")+1:]
 	for i, server := range s.servers {
@@ -119,7 +117,7 @@ func (s state) nodeState(name string) string {
 	return "NotReady"
 }
 
-// inventory describes everything there is.
+// inventory describes all resources.
 func (s state) inventory() sets.Set[string] {
 	all := sets.New[string]()
 	for i := range s.machines {

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/term"
 )
 
-// view shows text that stays, and below it a table that changes: drawn over and
-// over on a terminal, told line by line elsewhere.
+// view prints permanent lines, and below them a table that changes: redrawn on a terminal, printed as lines of
+// changes elsewhere.
 type view struct {
 	out io.Writer
-	// size returns the terminal's, or ok == false where there is none.
+	// size returns the terminal's size, or ok == false without a terminal.
 	size  func() (width, height int, ok bool)
 	start time.Time
 
@@ -28,7 +28,7 @@ type view struct {
 	shown []row
 }
 
-// newView returns a view that writes to out. When that fails it calls failed.
+// newView returns a view that writes to out. If writing fails, it calls failed.
 func newView(out *os.File, failed func(error)) *view {
 	fd := int(out.Fd())
 	return &view{out: reportingWriter{out, failed}, start: time.Now(), size: func() (int, int, bool) {
@@ -40,7 +40,7 @@ func newView(out *os.File, failed func(error)) *view {
 	}}
 }
 
-// reportingWriter reports what cannot be written.
+// reportingWriter reports write errors.
 type reportingWriter struct {
 	io.Writer
 	failed func(error)
@@ -54,7 +54,7 @@ func (w reportingWriter) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// say prints a line that stays.
+// say prints a permanent line.
 func (v *view) say(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -63,7 +63,7 @@ func (v *view) say(format string, args ...any) {
 	v.draw()
 }
 
-// progress prints a line that stays, with the time since the start.
+// progress prints a permanent line with the time since the start.
 func (v *view) progress(line string) {
 	v.say("%s %s", v.elapsed(), line)
 }
@@ -122,14 +122,14 @@ const (
 type row struct {
 	machine, class, phase, server, node string
 	age                                 time.Duration
-	// message is what the manager last said about a machine that does not run.
+	// message is the manager's last description of a machine that does not run.
 	message string
-	// failed says that message is about a failure.
+	// failed means that message describes a failure.
 	failed bool
 }
 
-// news is the part of a row whose change is worth a line of its own: no age,
-// and of the messages only failures, since the manager comments every step.
+// news returns the part of a row whose changes are printed: no age, and messages only of failures, since the manager
+// describes every step.
 func (r row) news() string {
 	text := fmt.Sprintf("%-28s %-13s server %-9s node %s", r.machine, r.phase, r.server, r.node)
 	if r.failed {
@@ -138,7 +138,7 @@ func (r row) news() string {
 	return text
 }
 
-// table renders rows as lines of at most width characters, and of at most height lines.
+// table renders rows as at most height lines of at most width characters.
 func table(rows []row, width, height int) []string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -161,8 +161,7 @@ func table(rows []row, width, height int) []string {
 	return lines
 }
 
-// changes compares rows with those shown before and returns a line for each
-// that differs, came or went.
+// changes returns a line for each row that is new, different or gone.
 func changes(before, now []row) []string {
 	known := map[string]row{}
 	for _, r := range before {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command scale measures how long a MachineDeployment takes to scale up, to roll and to
-// scale down on a local environment with the limits that Gardener sets, and which calls of
-// the IaaS API that takes.
+// scale down on a local environment with the limits that Gardener sets, and how many calls
+// of the IaaS API this takes.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	fmt.Printf("\n%d machines, %d kept\n\n%s", o.machines, o.keep, table(phases))
 }
 
-// options are the conditions of a run.
+// options are the parameters of a run.
 type options struct {
 	machines, keep int
 	instant, roll  bool
@@ -49,9 +49,8 @@ type options struct {
 	faults         float64
 }
 
-// environment returns how the local environment is made for this run, with the flags that Gardener
-// sets. --concurrent-syncs of the sidecar is the default of this driver, given so that the floor has
-// it, too.
+// environment returns the local environment's options for this run, with the flags that Gardener sets. The
+// sidecar's --concurrent-syncs is this driver's default, set explicitly so that the floor has it, too.
 func (o options) environment() []localenv.Option {
 	cloud := []iaasmock.Option{
 		iaasmock.WithSeed(1), iaasmock.WithBootDuration(20 * time.Second), iaasmock.WithDeleteDuration(5 * time.Second),

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// lookInterval is how exact the end of a phase is.
+	// lookInterval is the resolution of a phase's end.
 	lookInterval = 50 * time.Millisecond
-	// tellInterval is how often a person hears how far it is.
+	// tellInterval is the interval of progress reports.
 	tellInterval = 15 * time.Second
-	// limit is how long a phase may take.
+	// limit is the longest duration of a phase.
 	limit = 30 * time.Minute
-	// warmUp lets the sidecar's start end. Machines that are made after it are younger than
-	// its leadership by more than clocks may differ.
+	// warmUp lets the sidecar finish its start. Machines created later are younger than its leadership by more than
+	// clocks may differ.
 	warmUp = 15 * time.Second
 )
 
@@ -40,22 +40,22 @@ const (
 // phase is a change of the deployment and its goal.
 type phase struct {
 	name string
-	// class is the one whose Running machines count.
+	// class is the class whose Running machines count.
 	class string
-	// change of the MachineDeployment's spec.
+	// change is a change of the MachineDeployment's spec.
 	change string
-	// goal is how many machines and servers there are in the end. done says that the
-	// machines asked for are Running, or no others are left.
+	// goal is the number of machines and servers at the end. done reports whether the requested machines are
+	// Running, or no others are left.
 	goal int
 	done func(counts) bool
 }
 
-// settled says that nothing is left but the goal.
+// settled reports whether the phase is done and exactly goal machines and servers exist.
 func (p phase) settled(c counts, servers int) bool {
 	return p.done(c) && c.machines == p.goal && servers == p.goal
 }
 
-// phases are those of a run of n machines, of which keep stay, with a roll or without.
+// phases returns the phases of a run of n machines, of which keep stay, with or without a roll.
 func phases(n, keep int, roll bool) []phase {
 	running := func(c counts) bool { return c.running >= n }
 	all := []phase{
@@ -79,13 +79,13 @@ func phases(n, keep int, roll bool) []phase {
 	return all
 }
 
-// measurement is a run under way.
+// measurement is a run in progress.
 type measurement struct {
 	env      *localenv.Env
 	machines *machines
 }
 
-// measure takes all phases.
+// measure runs all phases.
 func measure(ctx context.Context, o options) ([]phaseResult, error) {
 	env, err := localenv.Start(ctx, o.environment()...)
 	if err != nil {
@@ -125,7 +125,7 @@ func measure(ctx context.Context, o options) ([]phaseResult, error) {
 	return results, nil
 }
 
-// take begins a phase, waits until it has settled and sums it up.
+// take starts a phase, waits until it has settled and summarizes it.
 func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	cloud := m.env.Cloud()
 	history, before := cloud.History(), consumption(m.env)
@@ -151,12 +151,12 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	r.serversCreated = now.ServersCreated - history.ServersCreated
 	r.serversDeleted = now.ServersDeleted - history.ServersDeleted
 	r.beforeServer, r.overBoot = waits(cloud.Servers(), m.machines.observation, start)
-	// Up and roll are about servers made, down is about servers deleted.
+	// Up and roll count by servers created, down by servers deleted.
 	r.calls = summarize(cloud.CallCounts(), cloud.Calls(), max(r.serversCreated, r.serversDeleted))
 	return r, nil
 }
 
-// await returns when the phase was done and when it had settled.
+// await returns when the phase was done and when it settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done, or something left over, after %s", limit))
 	defer cancel()
@@ -183,8 +183,8 @@ func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Ti
 	}
 }
 
-// waits sums up, for the servers made since start, how long their Machines waited
-// for them, and the servers, once ACTIVE, until their Machines were Running.
+// waits summarizes, for the servers created since start, how long their Machines waited for them, and how long
+// ACTIVE servers waited until their Machines were Running.
 func waits(
 	servers []iaasmock.Server, observation func(machine string) observation, start time.Time,
 ) (beforeServer, overBoot spread) {

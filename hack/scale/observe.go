@@ -23,20 +23,19 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// counts are how many Machines there are, and how many of one class are Running and not
-// being deleted.
+// counts are the numbers of all Machines, and of one class's Machines that are Running and not being deleted.
 type counts struct{ machines, running int }
 
-// observation is what a watch showed of a Machine, whose own timestamps have whole seconds only.
+// observation is a watch's view of a Machine, whose own timestamps have whole seconds only.
 type observation struct {
 	class string
-	// seen and running are when it was there first, and Running first.
+	// seen is when it first existed, running when it was first Running.
 	seen, running time.Time
 	exists, up    bool
 }
 
-// machines follows the Machines of a cluster by a watch: reading them again and
-// again would take from the control plane what is to be measured.
+// machines follows a cluster's Machines by a watch: polling would take resources from the control plane that is
+// measured.
 type machines struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -47,7 +46,7 @@ func newMachines(now func() time.Time) *machines {
 	return &machines{now: now, all: map[string]observation{}}
 }
 
-// watch begins to follow the Machines of a namespace, until ctx ends.
+// watch starts to follow the Machines of a namespace, until ctx ends.
 func (m *machines) watch(ctx context.Context, config *rest.Config, namespace string) error {
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
@@ -106,26 +105,25 @@ func (m *machines) counts(class string) (c counts) {
 	return c
 }
 
-// observation returns that of a Machine, also if it is gone; an empty one if there was none.
+// observation returns a Machine's observation, also if it is gone; an empty one if unknown.
 func (m *machines) observation(name string) observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[name]
 }
 
-// callSummary has the IaaS API calls of a phase. Answers that were 503 are calls, too, and
-// so are retries after them.
+// callSummary summarizes the IaaS API calls of a phase. Calls answered with 503 count, and so do their retries.
 type callSummary struct {
-	// perServer and byOperation are calls for each server that the phase was about.
+	// perServer and byOperation are calls for each server created or deleted in the phase.
 	perServer   float64
 	byOperation map[string]float64
-	// readsPeak is how many reads the busiest second has, wherever it begins: GETs, of lists
-	// and of single things.
+	// readsPeak is the number of reads in the busiest second, wherever it begins: GETs of lists and of single
+	// resources.
 	readsPeak int
 }
 
-// summarize sums up the calls of a phase that was about so many servers. The counts are of all
-// calls; the mock remembers only the last 20,000 one by one.
+// summarize summarizes the calls of a phase with this number of servers. counts covers all calls; the mock keeps
+// only the last 20,000 individually.
 func summarize(counts map[string]int, calls []iaasmock.Call, servers int) callSummary {
 	s := callSummary{byOperation: map[string]float64{}}
 	for operation, count := range counts {
@@ -144,8 +142,8 @@ func summarize(counts map[string]int, calls []iaasmock.Call, servers int) callSu
 	return s
 }
 
-// peak returns the most of the times that fall into any second. A second includes its begin
-// and not its end.
+// peak returns the largest number of the times within any second. A second includes its start and not its
+// end.
 func peak(times []time.Time) int {
 	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
 	most, first := 0, 0
@@ -158,20 +156,19 @@ func peak(times []time.Time) int {
 	return most
 }
 
-// usage is what a controller used in a phase.
+// usage is a controller's resource usage in a phase.
 type usage struct {
-	// cores is its CPU time by the phase's length, peakMiB the most memory it had since its
-	// start.
+	// cores is its CPU time divided by the phase's length, peakMiB its peak memory since its start.
 	cores, peakMiB float64
 }
 
-// consumed is what a process has used since its start.
+// consumed is a process's resource usage since its start.
 type consumed struct {
 	cpu  float64 // seconds
 	peak uint64  // bytes
 }
 
-// consumption returns what both controllers have used; nothing on systems without /proc.
+// consumption returns the resource usage of both controllers; empty on systems without /proc.
 func consumption(env *localenv.Env) map[localenv.Part]consumed {
 	all := map[localenv.Part]consumed{}
 	for _, part := range env.Controllers() {
@@ -189,7 +186,7 @@ func consumption(env *localenv.Env) map[localenv.Part]consumed {
 	return all
 }
 
-// usageBetween returns what each controller used in a phase.
+// usageBetween returns each controller's usage in a phase.
 func usageBetween(before, after map[localenv.Part]consumed, took time.Duration) map[localenv.Part]usage {
 	used := map[localenv.Part]usage{}
 	for part, end := range after {

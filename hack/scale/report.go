@@ -13,23 +13,23 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// phaseResult is one of up, roll and down. Times are in seconds.
+// phaseResult is the result of up, roll or down. Times are in seconds.
 type phaseResult struct {
 	name string
-	// took is until the Machines that were asked for were Running, or no others were left.
-	// settled is until nothing too much was left either: the manager makes more Machines
-	// than asked for at times, and deletes them again.
+	// took is the time until the requested Machines were Running, or no others were left. settled is the time until
+	// nothing in excess was left either: the manager at times creates more Machines than requested, and deletes
+	// them again.
 	took, settled                  float64
 	serversCreated, serversDeleted int
-	// beforeServer is, for each server made in the phase that is there at its end, the time
-	// from the Machine to its server; overBoot from ACTIVE to the Machine's being Running.
+	// beforeServer is, for each server created in the phase that exists at its end, the time from the Machine to its
+	// server; overBoot the time from ACTIVE until the Machine is Running.
 	beforeServer, overBoot spread
 	calls                  callSummary
-	// usage is that of both controllers, from the beginning of the phase until it settled.
+	// usage is the usage of both controllers, from the phase's start until it settled.
 	usage map[localenv.Part]usage
 }
 
-// table has the figures of a run, a phase a column.
+// table renders the figures of a run, with a column for each phase.
 func table(phases []phaseResult) string {
 	var table strings.Builder
 	row := func(title string, cell func(phaseResult) string) {
@@ -65,7 +65,7 @@ func table(phases []phaseResult) string {
 	return table.String()
 }
 
-// spread sums up how long something took.
+// spread summarizes durations.
 type spread struct {
 	count    int
 	p50, p99 float64
@@ -76,7 +76,7 @@ func spreadOf(values []float64) spread {
 	return spread{count: len(sorted), p50: percentile(sorted, 50), p99: percentile(sorted, 99)}
 }
 
-// String leaves out a spread of nothing.
+// String returns "-" for an empty spread.
 func (s spread) String() string {
 	if s.count == 0 {
 		return "-"
@@ -84,8 +84,8 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.1f / %.1f", s.p50, s.p99)
 }
 
-// percentile returns the least of the sorted values that at least p percent of
-// them do not exceed (nearest rank), 0 if there are none.
+// percentile returns the smallest of the sorted values that at least p percent of them do not exceed (nearest
+// rank), 0 if there are none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0

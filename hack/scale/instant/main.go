@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command instant is a machine-controller whose driver answers at once: the time
-// that machine-controller-manager (MCM) and a control plane take with it is the
-// floor for every driver. It creates servers in a mock without authentication, so
-// that Machines get their Nodes, and does not wait for them.
+// Command instant is a machine-controller whose driver answers at once: the time that
+// machine-controller-manager (MCM) and a control plane take with it is the minimum for
+// every driver. It creates servers in a mock without authentication, so that Machines
+// get their Nodes, and does not wait for them.
 package main
 
 import (
@@ -48,11 +48,11 @@ func main() {
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 
-// instantDriver makes and deletes servers with one call each and remembers them;
-// everything else it answers from memory.
+// instantDriver creates and deletes servers with one call each and remembers them; it answers everything else from
+// memory.
 type instantDriver struct {
 	api iaas.DefaultAPI
-	// machines are the servers made, by the names of their Machines.
+	// machines are the created servers, by the names of their Machines.
 	machines sync.Map
 }
 
@@ -66,7 +66,7 @@ func (m machine) providerID() string {
 // newInstantDriver returns a driver for the default project and region of the
 // mock at this URL.
 func newInstantDriver(endpoint string) (*instantDriver, error) {
-	// Hundreds of machines are made at a time; their connections are kept.
+	// Keep the connections: hundreds of machines are created at a time.
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 	api, err := iaas.NewAPIClient(config.WithHTTPClient(client), config.WithEndpoint(endpoint), config.WithoutAuthentication())
 	if err != nil {
@@ -75,8 +75,7 @@ func newInstantDriver(endpoint string) (*instantDriver, error) {
 	return &instantDriver{api: api.DefaultAPI}, nil
 }
 
-// CreateMachine makes a server unless this process has made it, and does not wait
-// for it to boot.
+// CreateMachine creates a server unless this process has created it before, and does not wait for it to boot.
 func (d *instantDriver) CreateMachine(ctx context.Context, req *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	made, found := d.machine(req.Machine.Name)
 	if !found {
@@ -106,7 +105,7 @@ func payload(name, class string) iaas.CreateServerPayload {
 	}
 }
 
-// InitializeMachine has nothing to do.
+// InitializeMachine is not implemented: there is nothing to initialize.
 func (d *instantDriver) InitializeMachine(context.Context, *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "there is nothing to initialize")
 }
@@ -122,7 +121,7 @@ func (d *instantDriver) DeleteMachine(ctx context.Context, req *driver.DeleteMac
 	return &driver.DeleteMachineResponse{}, nil
 }
 
-// GetMachineStatus finds what CreateMachine has made.
+// GetMachineStatus returns the server that CreateMachine has created.
 func (d *instantDriver) GetMachineStatus(_ context.Context, req *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
 	made, found := d.machine(req.Machine.Name)
 	if !found {
@@ -131,7 +130,7 @@ func (d *instantDriver) GetMachineStatus(_ context.Context, req *driver.GetMachi
 	return &driver.GetMachineStatusResponse{ProviderID: made.providerID(), NodeName: made.name}, nil
 }
 
-// ListMachines returns what was made of the class and not deleted.
+// ListMachines returns the class's servers that have been created and not deleted.
 func (d *instantDriver) ListMachines(_ context.Context, req *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	list := map[string]string{}
 	for _, value := range d.machines.Range {
@@ -142,7 +141,7 @@ func (d *instantDriver) ListMachines(_ context.Context, req *driver.ListMachines
 	return &driver.ListMachinesResponse{MachineList: list}, nil
 }
 
-// GetVolumeIDs knows no volumes.
+// GetVolumeIDs returns no volumes.
 func (d *instantDriver) GetVolumeIDs(context.Context, *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
 	return &driver.GetVolumeIDsResponse{}, nil
 }

@@ -15,17 +15,17 @@ type KeyForm = token.KeyForm
 
 // The forms of key files.
 const (
-	// KeyForm2026 is what STACKIT hands out since 2026: the file names the token endpoint
+	// KeyForm2026 is STACKIT's form since 2026: the file names the token endpoint
 	// https://accounts.stackit.cloud/oauth/v2/token, and the service account's project.
 	KeyForm2026 = token.KeyForm2026
-	// KeyForm2025 is the form before, with neither.
+	// KeyForm2025 is the earlier form, which names neither.
 	KeyForm2025 = token.KeyForm2025
 )
 
-// NewServiceAccountKey makes a service account with access to the project and returns its
+// NewServiceAccountKey creates a service account with access to the project and returns its
 // key file as JSON, private key included, in the form of WithKeyForm. Give the client this
-// Cloud's /oauth/v2/token in place of the token endpoint that the file names; the older
-// endpoint, /token, takes keys of both forms, too.
+// Cloud's /oauth/v2/token in place of the token endpoint in the file; the older endpoint,
+// /token, also takes keys of both forms.
 func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	if err := c.checkProject(projectID); err != nil {
 		return nil, err
@@ -43,12 +43,12 @@ func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) erro
 	return c.tokens.RegisterKey(projectID, keyJSON)
 }
 
-// FederatedIdentityProvider says whose tokens a service account trusts.
+// FederatedIdentityProvider describes the issuer whose tokens a service account trusts.
 type FederatedIdentityProvider = token.Federation
 
-// NewFederatedServiceAccount makes a service account with access to the project and returns
-// its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
-// at this Cloud's /oauth/v2/token.
+// NewFederatedServiceAccount creates a service account with access to the project and returns
+// its email address. It has no key, but trusts the provider's tokens; they are exchanged at this
+// Cloud's /oauth/v2/token.
 func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
 	if err := c.checkProject(projectID); err != nil {
 		return "", err
@@ -56,8 +56,8 @@ func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedI
 	return c.tokens.NewFederatedAccount(projectID, provider)
 }
 
-// RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,
-// invalid.
+// RevokeServiceAccountKey invalidates a key from NewServiceAccountKey and every token issued
+// for it.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
 }
@@ -76,11 +76,11 @@ func (c *Cloud) issueToken(r *request) (any, *apiError) {
 		return response, nil
 	}
 	if refusal.Code == token.CodeInvalidGrant {
-		// Source: measured, 2026-08-25: of a key that was deleted or switched off the endpoint says
-		// 400 {"error":"invalid_grant"} and no more.
+		// Source: measured, 2026-08-25: for a deleted or disabled key the endpoint answers
+		// 400 {"error":"invalid_grant"} without a description.
 		refusal.Reason = ""
 	}
-	// Source: package token has one beside each of the others.
+	// Source: package token names the source of each of the others.
 	return nil, &apiError{Code: refusal.Status, oauth: refusal}
 }
 
@@ -95,7 +95,7 @@ func (c *Cloud) issueKeyToken(r *request) (any, *apiError) {
 		// key. The 401 is the mock's choice.
 		return nil, newError(http.StatusUnauthorized, "%s", refusal.Reason)
 	default:
-		// Source: package token has one beside each.
+		// Source: package token names the source of each.
 		return nil, newError(refusal.Status, "%s", refusal.Reason)
 	}
 }

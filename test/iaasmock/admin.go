@@ -23,8 +23,8 @@ const (
 //go:embed console
 var consoleFiles embed.FS
 
-// consolePolicy lets the page load only its own files, and run no script that a server's name
-// or an error message might contain.
+// consolePolicy makes the browser load only the page's own files, and run no script in a
+// server's name or an error message.
 const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -65,7 +65,7 @@ func (c *Cloud) adminHandler() http.Handler {
 	})
 }
 
-// crossSite reports whether a page of another origin made the request. Programs send
+// crossSite reports whether a page of another origin made the request. Non-browser clients send
 // neither header.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
@@ -79,14 +79,14 @@ func crossSite(r *http.Request) bool {
 	return err != nil || !strings.EqualFold(from.Host, r.Host)
 }
 
-// adminState is what GET /admin/state shows.
+// adminState is the answer of GET /admin/state.
 type adminState struct {
 	// Now is the time of the mock's clock.
 	Now     time.Time     `json:"now"`
 	Faults  []ActiveFault `json:"faults"`
 	History Totals        `json:"history"`
-	// Calls has the number of calls by operation, CallsTotal that of all calls, also those before
-	// ResetCalls.
+	// Calls is the number of calls by operation, CallsTotal the number of all calls, including those
+	// before ResetCalls.
 	Calls      map[string]int `json:"calls"`
 	CallsTotal int            `json:"callsTotal"`
 	// LastCalls are the last calls, the oldest first.
@@ -104,7 +104,7 @@ type serverState struct {
 	Timeline     []milestone `json:"timeline"`
 }
 
-// milestone is a state of a server and the time when it began, or will begin.
+// milestone is a state of a server with the time of its start, in the past or future.
 type milestone struct {
 	At           time.Time `json:"at"`
 	Status       string    `json:"status"`
@@ -113,7 +113,7 @@ type milestone struct {
 	Ahead bool `json:"ahead,omitempty"`
 }
 
-// shownCalls is how many calls GET /admin/state shows.
+// shownCalls is the number of calls in GET /admin/state.
 const shownCalls = 200
 
 func (c *Cloud) state() adminState {
@@ -178,7 +178,7 @@ func (c *Cloud) serveRemoveFault(r *http.Request) *apiError {
 	return nil
 }
 
-// serveSetStatus is SetServerStatus.
+// serveSetStatus serves SetServerStatus.
 func (c *Cloud) serveSetStatus(r *http.Request) *apiError {
 	var wanted struct{ Status, ErrorMessage string }
 	decoder := json.NewDecoder(r.Body)
@@ -195,7 +195,7 @@ func (c *Cloud) serveSetStatus(r *http.Request) *apiError {
 	return nil
 }
 
-// serveRemove is RemoveServer.
+// serveRemove serves RemoveServer.
 func (c *Cloud) serveRemove(r *http.Request) *apiError {
 	if c.RemoveServer(r.PathValue("id")) != nil {
 		return notFound(namedServer.what)
@@ -203,7 +203,7 @@ func (c *Cloud) serveRemove(r *http.Request) *apiError {
 	return nil
 }
 
-// changing answers 204 if the change is made.
+// changing returns a handler that makes a change and answers 204 on success.
 func changing(change func(*http.Request) *apiError) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := change(r); err != nil {

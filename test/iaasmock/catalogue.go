@@ -15,9 +15,9 @@ import (
 // IDs and names of resources in DefaultCatalogue.
 const (
 	// DefaultProjectID owns the resources below that have a project, unless their name
-	// says otherwise.
+	// indicates another project.
 	DefaultProjectID = "10000000-0000-4000-8000-000000000001"
-	// SecondProjectID is another project, for tests that must not mix projects up.
+	// SecondProjectID is another project, for tests of the separation of projects.
 	SecondProjectID = "10000000-0000-4000-8000-000000000002"
 
 	// DefaultRegion has the zones eu01-1, eu01-2, eu01-3 and eu01-m.
@@ -66,7 +66,7 @@ const (
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
-// States of servers. SetServerStatus accepts any other, too.
+// States of servers. SetServerStatus accepts others, too.
 const (
 	StatusActive   = "ACTIVE"
 	StatusCreating = "CREATING"
@@ -85,13 +85,13 @@ const (
 // statusAvailable is the state in which images, snapshots and volumes can be used.
 const statusAvailable = "AVAILABLE"
 
-// Catalogue is what a Cloud has before the first call. A resource with a ProjectID and
+// Catalogue holds the resources of a Cloud before the first call. A resource with a ProjectID and
 // Region is found only there.
 type Catalogue struct {
 	Projects []Project
-	// Regions maps a region's name to its availability zones, of which it has at least one.
+	// Regions maps a region's name to its availability zones, at least one.
 	Regions map[string][]string
-	// Resources are those that no call changes.
+	// Resources are the resources that no call changes.
 	Resources []Resource
 	Networks  []Network
 	Volumes   []Volume
@@ -105,7 +105,7 @@ type Project struct {
 	Name string
 }
 
-// Kind is a kind of Resource, by the API's name of it in messages.
+// Kind is a kind of Resource, as the API's messages name it.
 type Kind string
 
 // Kinds of Resources.
@@ -113,29 +113,29 @@ const (
 	// KindImage is a disk image. Volumes made from it have at least its minDiskSize.
 	KindImage Kind = "image"
 	// KindSecurityGroup is found by ID, and by name when a server is created. It has no rules:
-	// there is no traffic that they could filter.
+	// the mock has no traffic to filter.
 	KindSecurityGroup Kind = "security group"
 	// KindKeypair is an SSH key pair. It belongs to no project.
 	KindKeypair Kind = "keypair"
-	// KindAffinityGroup is a group of servers. The mock shows its policy but places no servers by it.
+	// KindAffinityGroup is a group of servers. The mock shows its policy but does not apply it.
 	KindAffinityGroup Kind = "affinity group"
 	// KindSnapshot is the state of a volume at one time. Volumes can be made from it.
 	KindSnapshot Kind = "snapshot"
 	// KindMachineType is a size of servers.
 	KindMachineType Kind = "machine type"
-	// KindPerformanceClass is a speed class of volumes. A class need not exist to be used.
+	// KindPerformanceClass is a speed class of volumes. Volumes may use a class that does not exist.
 	KindPerformanceClass Kind = "volume performance class"
 )
 
 // Resource is a resource that no call changes, such as an image.
 type Resource struct {
 	Kind Kind
-	// ID is the ID, or the name of a Kind without IDs: key pairs, machine types and classes.
+	// ID is the ID, or the name for a Kind without IDs: key pairs, machine types and classes.
 	ID string
 	// An empty ProjectID or Region means all.
 	ProjectID string
 	Region    string
-	// Fields are what the API shows, without the ID. Numbers have type int.
+	// Fields are the API's fields, without the ID. Numbers have type int.
 	Fields map[string]any
 }
 
@@ -146,12 +146,12 @@ type Network struct {
 	Region    string
 	Name      string
 	Labels    map[string]string
-	// IPv4Prefix and IPv6Prefix are in CIDR form; with an empty one NICs get no addresses
-	// of that family. The first address is the gateway unless a request has set another.
+	// IPv4Prefix and IPv6Prefix are in CIDR form; if empty, NICs get no addresses of that
+	// family. The first address is the gateway unless a request has set another.
 	IPv4Prefix      string
 	IPv6Prefix      string
 	IPv4Nameservers []string
-	// Isolated is the opposite of the API's routed, DHCPDisabled that of dhcp.
+	// Isolated is the opposite of the API's routed, DHCPDisabled of dhcp.
 	Isolated     bool
 	DHCPDisabled bool
 	CreatedAt    time.Time
@@ -259,7 +259,7 @@ func defaultSizes() (sizes []Resource) {
 // object is a JSON object.
 type object = map[string]any
 
-// filled leaves out those of these texts that are empty, as the API does.
+// filled removes the optional fields that are empty, as the API does.
 func filled(view object, optional ...string) object {
 	for _, name := range optional {
 		if view[name] == "" {
@@ -272,7 +272,7 @@ func filled(view object, optional ...string) object {
 func (s Resource) scope() (string, string) { return s.ProjectID, s.Region }
 func (s Resource) labelSet() labels.Set    { return nil }
 
-// number is a field with a number; 0 without one.
+// number returns a numeric field; 0 if it is missing.
 func (s Resource) number(field string) int64 {
 	n, _ := s.Fields[field].(int)
 	return int64(n)
@@ -284,7 +284,7 @@ func (c *Cloud) findResource(r *request, of Kind, id string) (Resource, bool) {
 }
 
 // listOf returns the handler of a list, with label_selector where the document has it. It
-// ignores the parameters all of ListImages, which is not documented further, and filter of
+// ignores two parameters: all of ListImages, which the document does not explain, and filter of
 // ListMachineTypes, whose language is not published.
 func listOf(of Kind) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
@@ -302,7 +302,7 @@ func listOf(of Kind) handler {
 	}
 }
 
-// getOf returns the handler that shows one, which this variable of the path names.
+// getOf returns the handler that shows the resource named by this path variable.
 func getOf(of Kind, variable string) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
 		s, ok := c.findResource(r, of, r.vars[variable])
@@ -313,7 +313,7 @@ func getOf(of Kind, variable string) handler {
 	}
 }
 
-// show adds the ID or name.
+// show returns the fields with the ID or name.
 func (s Resource) show() object {
 	view := maps.Clone(s.Fields)
 	switch s.Kind {
@@ -345,7 +345,7 @@ func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
 	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
 }
 
-// getProjectDetails shows a project in the public network area, as most are.
+// getProjectDetails shows a project in the public network area, like most projects.
 func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 	return object{
 		"id": r.project(), "areaId": "PUBLIC", "internetAccess": true, "status": "CREATED",
@@ -353,8 +353,8 @@ func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 	}, nil
 }
 
-// getResourceManagerProject shows a project as the resource manager does, which clients ask for
-// a project's name. It does not show the folders above, whatever includeParents says.
+// getResourceManagerProject shows a project as the resource manager does; clients read a project's name
+// there. It never shows the parent folders, regardless of includeParents.
 func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
 	project, _ := c.project(r.project())
 	return object{

@@ -22,7 +22,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// Cloud is one fake STACKIT cloud. It is an http.Handler; New makes one.
+// Cloud is a fake STACKIT cloud. It is an http.Handler; New makes one.
 //
 // Nothing runs in the background: each request and method computes the state
 // from the clock. All methods may be used concurrently.
@@ -32,7 +32,7 @@ type Cloud struct {
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
-	// latencies to nicOrder are the random streams that calls share.
+	// latencies to nicOrder are the random streams, shared by all calls.
 	latencies, boots, deletions, ids, replicas, others, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
@@ -42,16 +42,16 @@ type Cloud struct {
 	nics     collection[*nic]
 	volumes  collection[*Volume]
 	networks collection[*network]
-	// networksMade counts the networks that calls have made.
+	// networksMade counts the networks created by calls.
 	networksMade int
 	totals       Totals
 	// startedAt is when the projects were created.
 	startedAt time.Time
-	// deleting holds servers with a DeleteServer, for applyEndedDeletions.
+	// deleting holds the servers with a DeleteServer in progress, for applyEndedDeletions.
 	deleting map[string]*server
-	// releases are NICs and volumes that still look attached to a server that is gone.
+	// releases are the pending releases of NICs and volumes whose server is gone.
 	releases []release
-	// goneServers are deleted servers that lagging lists still show, for keepGoneFor.
+	// goneServers are deleted servers that lagging lists still show; keepGoneFor is how long.
 	goneServers []*server
 	keepGoneFor time.Duration
 }
@@ -65,9 +65,8 @@ func (c *Cloud) locked(f func(now time.Time)) {
 	f(now)
 }
 
-// applyEndedDeletions removes the servers whose deletion has ended, and
-// forgets deleted servers that no list shows any more. All other states are computed when
-// they are read.
+// applyEndedDeletions removes the servers whose deletion has ended, and drops deleted servers
+// that no list shows any more. All other states are computed when they are read.
 func (c *Cloud) applyEndedDeletions(now time.Time) {
 	for _, s := range c.deleting {
 		if !s.goneAt.IsZero() && !now.Before(s.goneAt) {
@@ -85,7 +84,7 @@ func (c *Cloud) applyEndedDeletions(now time.Time) {
 	c.goneServers = kept
 }
 
-// release is what happens when a NIC or volume looks attached to its server no more.
+// release is a pending change: a NIC or volume stops looking attached to its deleted server.
 type release struct {
 	at time.Time
 	do func()
@@ -101,13 +100,13 @@ func (c *Cloud) applyReleases(now time.Time) {
 	})
 }
 
-// later does something when releaseDuration has passed since then.
+// later schedules a change for releaseDuration after the time at.
 func (c *Cloud) later(at time.Time, do func()) {
 	c.releases = append(c.releases, release{at.Add(c.releaseDuration), do})
 }
 
-// remove removes a server, the NICs made for it and the volumes that are deleted with it.
-// Everything else is detached.
+// remove removes a server, the NICs made for it and the volumes that are deleted with it. Other NICs
+// and volumes are detached.
 func (c *Cloud) remove(s *server, at time.Time) {
 	s.removedAt = at
 	s.lastNICs = c.serverNICs(s)
@@ -161,7 +160,7 @@ func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 	})
 }
 
-// serverNICs returns copies of the server's NICs as they are now.
+// serverNICs returns copies of the server's NICs in their current state.
 func (c *Cloud) serverNICs(s *server) []*nic {
 	nics := make([]*nic, 0, len(s.NICIDs))
 	for _, id := range s.NICIDs {
@@ -176,7 +175,7 @@ func (c *Cloud) serverNICs(s *server) []*nic {
 // newID returns an ID for a new resource.
 func (c *Cloud) newID() string { return c.ids.uuid() }
 
-// wait waits for d. It is false if the client disconnected first.
+// wait waits for d. It returns false if the client disconnected first.
 func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -191,14 +190,13 @@ func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// extendKeepGone keeps servers deleted from now on visible to reads of this long ago.
+// extendKeepGone keeps servers deleted from now on visible to reads that lag by up to back.
 func (c *Cloud) extendKeepGone(back time.Duration) {
 	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
 }
 
-// New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on a
-// catalogue that contradicts itself, such as one with a NIC in a network that does not
-// exist.
+// New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on an
+// inconsistent catalogue, such as one with a NIC in a network that does not exist.
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
 		settings: defaultSettings(),
@@ -268,7 +266,7 @@ func (d randomSource) stream(purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(d.seed, hash.Sum64()))
 }
 
-// lockedStream is a stream that calls share.
+// lockedStream is a random stream that is safe for concurrent use.
 type lockedStream struct {
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -291,7 +289,7 @@ func (s *lockedStream) number(below int) int {
 	return s.rng.IntN(below)
 }
 
-// shuffled changes the order of the items, and returns them.
+// shuffled shuffles the items in place, and returns them.
 func (s *lockedStream) shuffled(items []object) []object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,12 +5,12 @@
 // as an http.Handler that keeps state.
 //
 // Servers go through STACKIT's states (CREATING, ACTIVE, DELETING, gone), get addresses from
-// their network, and leave behind what they leave behind on STACKIT, such as volumes without
+// their network, and leave the same resources behind as on STACKIT, such as volumes without
 // deleteOnTermination. The API document, in comments also "the document", is STACKIT's
 // official OpenAPI document of the IaaS API v2. Requests are checked against it and refused
-// with STACKIT's messages; beyond it the mock refuses only what STACKIT is known to refuse.
-// Nothing runs in the background: each request computes the state from the clock, which may
-// be a fake one.
+// with STACKIT's messages; beyond it the mock refuses only requests that STACKIT is known to
+// refuse. Nothing runs in the background: each request computes the state from the clock,
+// which may be a fake clock.
 //
 //	cloud := iaasmock.New(iaasmock.WithBootDuration(2 * time.Second))
 //	api := httptest.NewServer(cloud)
@@ -22,32 +22,32 @@
 //	// ... run it, then check which servers exist and which calls were made:
 //	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
 //
-// Servers boot in seconds, so that tests are short; WithLive makes the mock as slow as STACKIT. Quotas of
-// servers are enforced (WithQuota).
+// Servers boot in seconds, so that tests are short; WithLive makes the mock as slow as STACKIT. Server quotas
+// are enforced (WithQuota).
 //
-// Package fault describes faults; Presets are ready-made ones. WithSeed makes a run
+// Package fault describes faults; Presets are ready-made faults. WithSeed makes a run
 // repeatable. The folder console has the web page at /, which reads the state of admin.go.
-// Package openapi has the API document, by which the mock routes and checks requests; package
-// conformance checks answers by it, too. Keys and tokens are in internal/token; the resources
+// Package openapi has the API document, which the mock uses to route and check requests; package
+// conformance also checks answers against it. Keys and tokens are in internal/token; the resources
 // and their handlers are here, under one lock.
 //
-// http.go serves a call over operations.go, which finds its handler and checks the request by
-// the document, and over faults.go. servers.go, server_create.go, nics.go, networks.go and
-// volumes.go are the stories of what calls change, catalogue.go that of all which is only
-// read. resources.go says which resource a request means; cloud.go is the store with its
-// lock. decisions.md gives the reasons, and what was rejected.
+// http.go serves a call: operations.go finds its handler and checks the request against the
+// document, and faults.go adds the faults. servers.go, server_create.go, nics.go, networks.go and
+// volumes.go have the operations that change resources, catalogue.go the read-only resources.
+// resources.go finds the resource that a request names; cloud.go is the store with its
+// lock. decisions.md gives the reasons, and the rejected alternatives.
 //
 // Where to change
 //
 //   - a field of a Fault: fault/fault.go, and the operations it works with in fault/validate.go
 //     (worksWith), if not all. It takes effect where the call is answered, as r.fault: in http.go if it changes the
-//     answer of any operation, else in the operation's handler; faults.go only injects. A row in
-//     fault_fields_test.go (red without, and for an operation with which the field does nothing), and README.md's
-//     list of fields
-//   - a preset: fault/presets.go, and README.md's list (red without)
+//     answer of any operation, else in the operation's handler; faults.go only injects. Add a row to
+//     fault_fields_test.go (which fails without, and for an operation with which the field does nothing), and
+//     README.md's list of fields
+//   - a preset: fault/presets.go, and README.md's list (a test fails without)
 //   - an operation: handlers in operations.go, fault.Operations, and README.md's table
 //
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the
-// mock does not implement are answered with 404 or 405 and counted as "Unknown". No client
-// is treated specially.
+// mock does not implement are answered with 404 or 405 and counted as "Unknown". All clients
+// are treated alike.
 package iaasmock

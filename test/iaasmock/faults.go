@@ -32,15 +32,14 @@ const (
 // Presets returns the ready-made faults; see fault.Presets.
 func Presets() []Preset { return fault.Presets() }
 
-// Inject adds a fault and returns a function that removes it. The removal undoes nothing
-// in calls that the fault has hit. Inject panics on a fault that Validate refuses.
+// Inject adds a fault and returns a function that removes it. Removing it does not affect calls that
+// the fault has hit. Inject panics on a fault that Validate refuses.
 func (c *Cloud) Inject(f Fault) (remove func()) {
 	id := c.inject(f).ID
 	return func() { c.faults.Remove(id) }
 }
 
-// Faults returns the faults that are active or have yet to begin, in the order they were
-// injected.
+// Faults returns the active faults and those that have not begun, in the order of injection.
 func (c *Cloud) Faults() []ActiveFault {
 	return c.faults.Active(c.clock.Now())
 }
@@ -60,8 +59,8 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 	return c.faults.Add(f, c.clock.Now(), c.random.stream)
 }
 
-// hidden is the 404 for the server, NIC or volume that the path names, while the project
-// looks empty; nil if it names none, as that of a list.
+// hidden returns a 404 for the server, NIC or volume that the path names, while the project looks
+// empty; nil if it names none, as the path of a list.
 func hidden(vars map[string]string) *apiError {
 	for _, by := range []named{namedServer, namedNIC, namedVolume} {
 		if vars[by.variable] != "" {
@@ -71,11 +70,11 @@ func hidden(vars map[string]string) *apiError {
 	return nil
 }
 
-// nginxPage is how an nginx says a status.
+// nginxPage is nginx's error page.
 const nginxPage = "<html>\r\n<head><title>%[1]d %[2]s</title></head>\r\n<body>\r\n<center><h1>%[1]d %[2]s</h1></center>\r\n" +
 	"<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
 
-// faultAnswer is the answer of a fault with a Status.
+// faultAnswer returns the answer of a fault with a Status.
 func faultAnswer(f *Fault) answer {
 	if f.Body == "" && f.ContentType == "" {
 		// Source: the injected fault.
@@ -104,8 +103,8 @@ func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Requ
 	}
 }
 
-// orderedSubject is the server that CreateServer asks for. The body has not been checked
-// yet: if it cannot be read, there is none.
+// orderedSubject returns the server that CreateServer asks for, or none if the body, which has not
+// been checked yet, cannot be read.
 func orderedSubject(body []byte) (fault.Subject, bool) {
 	var order struct {
 		Name string `json:"name"`
@@ -130,6 +129,6 @@ func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok
 	return found, ok
 }
 
-// createServerOperation is the one operation whose faults read the body, for the new server's
+// createServerOperation is the only operation whose faults read the body, for the new server's
 // name.
 const createServerOperation = "CreateServer"

@@ -39,7 +39,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for AnswerDelay, log, answer.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
-	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, whatever the client sent
+	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, in place of the client's
 	called, miss := find(r)
 	body, err := io.ReadAll(r.Body)
 	if miss == nil && err != nil {
@@ -93,7 +93,7 @@ func (c *Cloud) reply(called operation, miss *apiError, req *request) answer {
 	return reply
 }
 
-// waitBeforeAnswer waits for AnswerDelay, or for ever with NeverAnswers. It is false if
+// waitBeforeAnswer waits for AnswerDelay, or forever with NeverAnswers. It returns false if
 // the client disconnected first.
 func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) bool {
 	if incident.NeverAnswers {
@@ -103,7 +103,7 @@ func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) 
 	return c.wait(ctx, incident.TotalAnswerDelay)
 }
 
-// execute carries the call out, without delays and replaced answers.
+// execute executes the call, without delays and replaced answers.
 func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 	if miss != nil {
 		return errorAnswer(miss)
@@ -147,8 +147,8 @@ func (c *Cloud) admit(called operation, req *request) *apiError {
 		if !known || c.authenticate && keyProject != id {
 			return forbidden()
 		}
-		// Use the catalogue's string: == is quick on the same pointer, and lists compare
-		// it with every resource's.
+		// Use the catalogue's string: == is quick for the same pointer, and lists compare
+		// it with the string of every resource.
 		req.vars["projectId"] = project.ID
 	}
 	if region, ok := req.vars["region"]; ok {
@@ -167,7 +167,7 @@ func (c *Cloud) newRequestID() string {
 	return "req-" + strings.ReplaceAll(c.ids.uuid(), "-", "")
 }
 
-// showList empties or cuts off the list as the fault says, and applies WithNullLists.
+// showList empties or truncates the list as the fault requires, and applies WithNullLists.
 func (c *Cloud) showList(things list, f *Fault) list {
 	all := reflect.ValueOf(things.Items)
 	switch {
@@ -193,8 +193,8 @@ type request struct {
 func (r *request) project() string { return r.vars["projectId"] }
 func (r *request) region() string  { return r.vars["region"] }
 
-// selector reads label_selector, a selector of Kubernetes. Clients are known to send no
-// other form, and what they saw refused is none.
+// selector parses label_selector, a Kubernetes selector. Known clients send no other form, and
+// the selectors that STACKIT refused for them are no valid Kubernetes selectors.
 func (r *request) selector() (labels.Selector, *apiError) {
 	if r.fault.IgnoreSelector {
 		return labels.Everything(), nil
@@ -202,22 +202,22 @@ func (r *request) selector() (labels.Selector, *apiError) {
 	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
 	if err != nil {
 		// Source: pull request 88 of the public STACKIT provider for
-		// machine-controller-manager saw this message for a comma at the end; it is that
-		// of Kubernetes.
+		// machine-controller-manager saw this message, which is Kubernetes', for a trailing
+		// comma.
 		return nil, badRequest("invalid label_selector: %v", err)
 	}
 	return selector, nil
 }
 
-// flag reads a boolean query parameter, whose form the document has checked; the default is
-// false.
+// flag returns a boolean query parameter, whose form has been checked against the document; the
+// default is false.
 func (r *request) flag(name string) bool {
 	value, _ := strconv.ParseBool(r.URL.Query().Get(name))
 	return value
 }
 
-// answer is a response to write. With drop the connection is reset instead; with half it
-// ends in the body.
+// answer is a response to write. drop resets the connection instead; half closes it in the
+// middle of the body.
 type answer struct {
 	status      int
 	contentType string
@@ -262,7 +262,7 @@ func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
 	_, _ = w.Write(reply.body)
 }
 
-// dropConnection resets the connection, so that the client cannot mistake it for an empty
+// dropConnection resets the connection, so that the client cannot take it for an empty
 // answer.
 func dropConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
@@ -275,7 +275,7 @@ func dropConnection(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// requestIDHeader names a request to the client.
+// requestIDHeader carries the request's ID.
 const requestIDHeader = "X-Request-Id"
 
 const jsonContentType = "application/json"
@@ -284,7 +284,7 @@ const jsonContentType = "application/json"
 type apiError struct {
 	Code int    `json:"code"`
 	Msg  string `json:"msg"`
-	// oauth is the body of a token endpoint's answer; nil for one of the API's.
+	// oauth is the body of a token endpoint's answer; nil for the API's own errors.
 	oauth *token.Refusal
 }
 
@@ -296,26 +296,26 @@ func badRequest(format string, args ...any) *apiError {
 	return newError(http.StatusBadRequest, format, args...)
 }
 
-// notFound is the answer if a resource in the path does not exist.
+// notFound returns the answer for a path with a resource that does not exist.
 //
 // Source: the document: every operation has a 404.
 func notFound(what string) *apiError {
 	return newError(http.StatusNotFound, "%s not found", what)
 }
 
-// conflict returns the API's 409; it has no more text than this.
+// conflict returns the API's 409, which has no other text.
 func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
 
-// unauthorized is the answer without a valid token.
+// unauthorized returns the answer to a request without a valid token.
 //
 // Source: the document: every operation has a 401.
 func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauthorized") }
 
-// forbidden is the answer for another project, and for one that does not exist: an account cannot tell
-// which it is.
+// forbidden returns the answer for another project, and for one that does not exist: an account cannot tell
+// them apart.
 //
-// Source: the document: every operation has a 403. That an unknown project is one, too,
-// stackit-s3-provisioner has measured of the object-storage API (2026-08-25); terraform-provider-stackit
+// Source: the document: every operation has a 403. stackit-s3-provisioner has measured that the
+// object-storage API answers it for an unknown project, too (2026-08-25); terraform-provider-stackit
 // words the 403 of the IaaS API as "not found or forbidden access".
 func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
 
@@ -334,7 +334,7 @@ func orEmpty[T any](items []T) []T {
 	return items
 }
 
-// orEmptyMap returns a copy, an empty map for nil.
+// orEmptyMap returns a copy, or an empty map for nil.
 func orEmptyMap[T any](m map[string]T) map[string]T {
 	if m == nil {
 		return map[string]T{}

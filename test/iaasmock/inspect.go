@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Servers returns the servers that exist now, DELETING ones included, in the
+// Servers returns the servers that exist now, including DELETING ones, in the
 // order they were created.
 func (c *Cloud) Servers() []Server { return copies(c, &c.servers, (*server).viewAt) }
 
-// NICs returns the NICs that exist now, the catalogue's included.
+// NICs returns the NICs that exist now, including the catalogue's.
 func (c *Cloud) NICs() []NIC { return copies(c, &c.nics, (*nic).viewAt) }
 
-// Volumes returns the volumes that exist now, the catalogue's included.
+// Volumes returns the volumes that exist now, including the catalogue's.
 func (c *Cloud) Volumes() []Volume {
 	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return *v })
 }
 
-// Networks returns the networks that exist now, those being deleted included.
+// Networks returns the networks that exist now, including those being deleted.
 func (c *Cloud) Networks() []Network {
 	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
 }
@@ -51,9 +51,9 @@ func (c *Cloud) History() Totals {
 	return totals
 }
 
-// SetServerStatus sets the state of a server, and its errorMessage if that is not empty.
-// It stays until a call of the API changes it; a deletion or action in progress is
-// dropped. Lists that lag show it later.
+// SetServerStatus sets the state of a server, and its errorMessage if errorMessage is not empty.
+// The state stays until a call of the API changes it; a deletion or action in progress is
+// canceled. Lists that lag show it later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	return c.change(id, func(s *server, now time.Time) { s.setState(now, status, errorMessage, transition{}) })
 }
@@ -69,7 +69,7 @@ func (c *Cloud) SetMaintenanceWindow(id string, window *MaintenanceWindow) error
 	return c.change(id, func(s *server, _ time.Time) { s.MaintenanceWindow = window })
 }
 
-// change changes a server. The error says that there is none with the ID.
+// change changes a server. It returns an error if there is none with the ID.
 func (c *Cloud) change(id string, change func(*server, time.Time)) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
@@ -81,8 +81,8 @@ func (c *Cloud) change(id string, change func(*server, time.Time)) error {
 	return err
 }
 
-// RemoveServer removes a server at once, as if its deletion ended now. NICs and volumes
-// go or stay as with DeleteServer; lists that lag still show it.
+// RemoveServer removes a server at once, as if its deletion ended now. NICs and volumes are deleted
+// or kept as with DeleteServer; lists that lag still show the server.
 func (c *Cloud) RemoveServer(id string) error {
 	return c.change(id, c.remove)
 }
@@ -93,8 +93,8 @@ func (c *Cloud) Calls() []Call {
 	return calls
 }
 
-// CallCounts returns how many calls of each operation there were since New or
-// the last ResetCalls. Operations never called are missing.
+// CallCounts returns the number of calls by operation since New or the last
+// ResetCalls. Operations without calls are missing.
 func (c *Cloud) CallCounts() map[string]int {
 	l := &c.calls
 	l.mu.Lock()
@@ -102,7 +102,7 @@ func (c *Cloud) CallCounts() map[string]int {
 	return orEmptyMap(l.counts)
 }
 
-// ResetCalls forgets all calls and their counts.
+// ResetCalls discards all calls and their counts.
 func (c *Cloud) ResetCalls() {
 	l := &c.calls
 	l.mu.Lock()
@@ -110,7 +110,7 @@ func (c *Cloud) ResetCalls() {
 	l.kept, l.counts = nil, nil
 }
 
-// Seed returns the random seed: pass it to WithSeed to repeat the run.
+// Seed returns the random seed; pass it to WithSeed to repeat the run.
 func (c *Cloud) Seed() uint64 { return c.random.seed }
 
 // keptCalls is the number of calls that are kept. It bounds the memory of a long-running
@@ -130,7 +130,7 @@ type Call struct {
 	StartedAt time.Time `json:"startedAt"`
 	// Duration is in nanoseconds in JSON.
 	Duration time.Duration `json:"duration"`
-	// Faults are the IDs of the faults that hit it.
+	// Faults are the IDs of the faults that hit the call.
 	Faults []string `json:"faults,omitempty"`
 	// Replaced is true if a Fault's answer was sent instead of the API's.
 	Replaced bool `json:"replaced,omitempty"`
@@ -138,7 +138,7 @@ type Call struct {
 
 type callKey struct{}
 
-// NoteCall returns ctx with call attached: ServeHTTP fills in *call before it answers a
+// NoteCall returns a copy of ctx that carries call: ServeHTTP fills in *call before it answers a
 // request with this context. It is for handlers that wrap a Cloud.
 func NoteCall(ctx context.Context, call *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
@@ -162,7 +162,7 @@ type callLog struct {
 	mu     sync.Mutex
 	kept   []Call // at most twice keptCalls
 	counts map[string]int
-	// total counts all calls, also those before ResetCalls.
+	// total counts all calls, including those before ResetCalls.
 	total int
 }
 

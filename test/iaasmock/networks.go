@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// nic is a NIC, and when the API begins to show it and its addresses.
+// nic is a NIC with the times from which the API shows it and its addresses.
 type nic struct {
 	NIC
 	// listedAt is when its server and lists begin to show it.
@@ -25,7 +25,7 @@ type nic struct {
 
 func (n *nic) isListed(t time.Time) bool { return !t.Before(n.listedAt) }
 
-// viewAt is the NIC as of t.
+// viewAt returns the NIC as of t.
 func (n *nic) viewAt(t time.Time) NIC {
 	view := n.NIC
 	if t.Before(n.addressedAt) {
@@ -34,7 +34,7 @@ func (n *nic) viewAt(t time.Time) NIC {
 	return view
 }
 
-// network is a Network with the addresses of its prefixes.
+// network is a Network with the address pools of its prefixes.
 type network struct {
 	Network
 	v4, v6 *addressPool
@@ -53,7 +53,7 @@ func newNetwork(n Network, now time.Time) (*network, error) {
 	return &network{Network: n, v4: v4, v6: v6}, nil
 }
 
-// assign gives the NIC the addresses it asks for, else free ones, and a MAC.
+// assign gives the NIC its requested addresses, or free ones, and a MAC.
 func (n *network) assign(nic *NIC) error {
 	v4, err := n.v4.take(nic.IPv4)
 	if err != nil {
@@ -76,14 +76,14 @@ func (n *network) release(nic *NIC) {
 	n.v6.release(nic.IPv6)
 }
 
-// addressPool is the addresses of one prefix. A nil pool has none; take returns "".
+// addressPool holds the addresses of one prefix. A nil pool has none; its take returns the wanted address.
 type addressPool struct {
 	prefix  netip.Prefix
 	gateway netip.Addr
 	// next is the lowest address that may be free.
 	next netip.Addr
-	// used are the NICs' addresses, and those that no NIC gets: the network's own, the gateway's
-	// and, of IPv4, the last one.
+	// used are the NICs' addresses, and the reserved addresses: the network's own, the gateway's
+	// and, for IPv4, the last one.
 	used map[netip.Addr]bool
 }
 
@@ -110,15 +110,15 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	return pool, nil
 }
 
-// take reserves the wanted address, or the lowest free one if none is wanted: STACKIT hands out a
-// released address again, as the next server's within 75 s in test runs of cluster-api-provider-stackit
+// take reserves the wanted address, or the lowest free address if wanted is empty: STACKIT reuses a
+// released address for the next server within 75 s, as seen in test runs of cluster-api-provider-stackit
 // (2026-08-07 and 2026-08-11). An address of another prefix is returned, but not reserved.
 func (p *addressPool) take(wanted string) (string, error) {
 	if p == nil {
 		return wanted, nil
 	}
 	if wanted != "" {
-		addr, _ := netip.ParseAddr(wanted) // no prefix contains the address of an error
+		addr, _ := netip.ParseAddr(wanted) // no prefix contains an invalid address
 		if !p.prefix.Contains(addr) {
 			return wanted, nil
 		}
@@ -174,7 +174,7 @@ func (p *addressPool) view(nameservers []string) object {
 	}
 }
 
-// createNetwork makes a network that is CREATED at once. Without a prefix it gets one of its own.
+// createNetwork creates a network that is CREATED at once. Without a prefix it gets a prefix of its own.
 func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name string `json:"name"`
@@ -213,7 +213,7 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// nextPrefix is the prefix of the network that a call made as the number-th; length 0 is 24.
+// nextPrefix returns the prefix of the number-th network created by a call; length 0 means 24.
 func nextPrefix(number, length int) string {
 	return fmt.Sprintf("10.%d.%d.0/%d", 128+number/256%128, number%256, cmp.Or(length, 24))
 }

@@ -50,8 +50,8 @@ func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiE
 	})
 }
 
-// listNICs lists NICs in random order, as the API does: sortNics of cloud-provider-stackit
-// (pkg/ccm/instances.go, 2026-07-08) is there because of it.
+// listNICs lists NICs in random order, as the API does: this is why cloud-provider-stackit has
+// sortNics (pkg/ccm/instances.go, 2026-07-08).
 func (c *Cloud) listNICs(r *request, wanted func(*nic) bool) (any, *apiError) {
 	now := c.clock.Now()
 	listed := func(n *nic) bool { return wanted(n) && n.isListed(now) }
@@ -93,8 +93,8 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 			return err
 		}
 		if err := network.assign(&nic.NIC); err != nil {
-			// Source: the document: 409 of CreateNic, for an address in use. That there is none left has
-			// no source: the mock has none to give.
+			// Source: the document: 409 of CreateNic, for an address in use. For a network without free
+			// addresses there is no source.
 			return newError(http.StatusConflict, "%v", err)
 		}
 		c.nics.put(nic.ID, nic)
@@ -119,8 +119,8 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// changeNIC sets the fields that the payload has; lists are replaced as a whole. On error
-// nothing is changed.
+// changeNIC sets the fields that the payload has; lists are replaced as a whole. On error it
+// changes nothing.
 func changeNIC(nic *nic, payload nicPayload) *apiError {
 	labels, err := mergeLabels(nic.Labels, payload.Labels)
 	if err != nil {
@@ -137,7 +137,7 @@ func changeNIC(nic *nic, payload nicPayload) *apiError {
 	return nil
 }
 
-// deleteNIC also deletes a NIC of a server: the document has no conflict for it.
+// deleteNIC deletes a NIC, even if a server has it: the document has no conflict for it.
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 	err := c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {

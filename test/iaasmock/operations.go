@@ -20,10 +20,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// handler carries an operation out. A nil result is an answer without a body.
+// handler executes an operation. A nil result is an answer without a body.
 type handler func(*Cloud, *request) (any, *apiError)
 
-// handlers are the operations of the API document that the mock has, by operationId.
+// handlers are the API document's operations that the mock implements, by operationId.
 var handlers = map[string]handler{
 	"ListServers":                  (*Cloud).listServers,
 	createServerOperation:          (*Cloud).createServer,
@@ -72,12 +72,12 @@ var tokenHandlers = map[string]handler{
 	"/token": (*Cloud).issueKeyToken, "/oauth/v2/token": (*Cloud).issueToken,
 }
 
-// document routes the operations of handlers. It is made once: that takes 50 ms.
+// document routes the operations of handlers. It is made once, since that takes 50 ms.
 var document = sync.OnceValue(func() openapi.Router {
 	return openapi.NewRouter(openapi.Load(), func(operationID string) bool { return handlers[operationID] != nil })
 })
 
-// operation is what a request asks for.
+// operation is the operation of a request.
 type operation struct {
 	name string
 	// status is the status of success.
@@ -87,8 +87,8 @@ type operation struct {
 	input *openapi.Input
 }
 
-// resourceManager is the prefix of the resource manager's one operation, GetProject. That
-// API has the same paths as the IaaS API, so that it needs an endpoint of its own.
+// resourceManager is the prefix of the resource manager's only operation, GetProject. Its
+// paths are those of the IaaS API, so that it needs an endpoint of its own.
 const resourceManager = "/resource-manager"
 
 // find returns the operation of a request, or the API's error.
@@ -118,7 +118,7 @@ func find(r *http.Request) (operation, *apiError) {
 	return found, nil
 }
 
-// missed is the answer to a request for no operation.
+// missed returns the answer to a request without an operation.
 //
 // Source: kin-openapi's router, whose messages are STACKIT's.
 func missed(err error) *apiError {
@@ -137,7 +137,7 @@ func statusOfSuccess(operation *openapi3.Operation) int {
 	return http.StatusOK
 }
 
-// vars are the parameters in the path.
+// vars returns the path parameters.
 func (o operation) vars() map[string]string {
 	if o.input == nil {
 		return nil
@@ -162,7 +162,7 @@ func (o operation) check(body []byte) *apiError {
 func (r *request) decode(payload any) *apiError {
 	if err := json.NewDecoder(bytes.NewReader(r.body)).Decode(payload); err != nil {
 		// Source: the document: its generator's tags show that STACKIT decodes bodies
-		// into Go types; so a number may be too large for one, or text may be no base64.
+		// into Go types; so a number may be too large, or a text may not be base64.
 		return badRequest("request body has an error: failed to decode request body: %v", err)
 	}
 	return nil

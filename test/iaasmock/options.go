@@ -27,7 +27,7 @@ type settings struct {
 	replicaLags    []time.Duration
 	nicDelay       time.Duration
 	addressDelay   time.Duration
-	// releaseDuration is WithReleaseDuration's.
+	// releaseDuration is set by WithReleaseDuration.
 	releaseDuration time.Duration
 	tokenLifetime   time.Duration
 	keyForm         KeyForm
@@ -37,7 +37,7 @@ type settings struct {
 	nullLists       bool
 	replaceLabels   bool
 	loadBalancer    bool
-	// injected are faults from the beginning.
+	// injected are the initial faults.
 	injected []Fault
 	quota    Quota
 	random   randomSource
@@ -57,9 +57,9 @@ func defaultSettings() settings {
 	}
 }
 
-// WithClock sets the clock of the Cloud. Start a fake one at about the real time: clients
-// sign assertions and check tokens by their own clock. Latencies and delays wait on it,
-// too, so a fake clock must be stepped for them to end. Default: the real clock.
+// WithClock sets the clock of the Cloud. Set a fake clock to about the real time: clients
+// sign assertions and check tokens by their own clock. Latencies and delays use it, too, so
+// a fake clock must be stepped for them to end. Default: the real clock.
 func WithClock(c clock.Clock) Option {
 	return func(s *settings) { s.clock = c }
 }
@@ -84,39 +84,39 @@ func WithDeleteSpread(d time.Duration) Option {
 	return func(s *settings) { s.deleteSpread = d }
 }
 
-// WithNICDelay hides a new server's NIC from the server and from all lists for d after its creation, also
+// WithNICDelay hides a new server's NIC from the server and from all lists for d after its creation, even
 // if the server is ACTIVE. NICs passed in nicIds are shown. Default: none.
 func WithNICDelay(d time.Duration) Option {
 	return func(s *settings) { s.nicDelay = d }
 }
 
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation,
-// also if the server is ACTIVE. NICs passed in nicIds show theirs. Default: none.
+// even if the server is ACTIVE. NICs passed in nicIds show theirs. Default: none.
 func WithAddressDelay(d time.Duration) Option {
 	return func(s *settings) { s.addressDelay = d }
 }
 
-// WithReleaseDuration lets NICs and volumes that outlive their server look attached to it for d
-// after it is gone. Default: none.
+// WithReleaseDuration makes NICs and volumes that outlive their server look attached to it for d after
+// it is gone. Default: none.
 func WithReleaseDuration(d time.Duration) Option {
 	return func(s *settings) { s.releaseDuration = d }
 }
 
-// WithLatency makes every call take a random time from min to max. Default: none.
+// WithLatency delays every call by a random time from min to max. Default: none.
 func WithLatency(min, max time.Duration) Option {
 	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
 }
 
 // WithListLag makes lists show the servers and states of d ago: a new server is missing,
-// a deleted one is still there. GetServer does not lag. Default: none.
+// a deleted server is still listed. GetServer does not lag. Default: none.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
 }
 
-// WithListReplicas answers each list of servers from a random replica, one for each lag.
+// WithListReplicas answers each list of servers from a random replica; each of lags adds one.
 // A replica lags as with WithListLag, so that a server may appear in a list, be missing
-// in the next one and appear again. With WithListLag as well, no replica lags by less
-// than that. Default: none.
+// in the next and appear again. With WithListLag as well, every replica lags by at least
+// that. Default: none.
 func WithListReplicas(lags ...time.Duration) Option {
 	return func(s *settings) { s.replicaLags = lags }
 }
@@ -136,7 +136,7 @@ func WithoutAuthentication() Option {
 	return func(s *settings) { s.authenticate = false }
 }
 
-// WithTokenLifetime sets how long an access token is valid. Default: 10 min, as STACKIT's.
+// WithTokenLifetime sets the lifetime of access tokens. Default: 10 min, as on STACKIT.
 func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
 }
@@ -146,8 +146,8 @@ func WithKeyForm(form KeyForm) Option {
 	return func(s *settings) { s.keyForm = form }
 }
 
-// WithReplacedLabels makes the labels of a PATCH of a server replace those that it has. By default
-// they are merged into them: which of the two the API does is not known.
+// WithReplacedLabels makes the labels of a server's PATCH replace the existing labels. By default
+// they are merged: it is unknown which of the two the API does.
 func WithReplacedLabels() Option {
 	return func(s *settings) { s.replaceLabels = true }
 }
@@ -158,17 +158,17 @@ func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
 }
 
-// WithLoadBalancer adds the server of a load balancer to DefaultProjectID, as STACKIT runs one for each
-// in the project of its user: lists and quotas have it. Default: off.
+// WithLoadBalancer adds a load balancer's server to DefaultProjectID, as STACKIT does in its
+// user's project: lists and quotas include it. Default: off.
 func WithLoadBalancer() Option {
 	return func(s *settings) { s.loadBalancer = true }
 }
 
 // WithLive makes the mock as slow as STACKIT and its project as full, and limits the calls. Options after
 // it win. Test runs of cluster-api-provider-stackit (2026-08) saw a server ACTIVE after about two minutes,
-// without a NIC for most of them, and gone within 16 or 32 s of its deletion, and the server of a
-// load balancer among the project's. How many calls STACKIT takes is not published: the limit of
-// 100 a second, 200 at once, is one that a client meets only if it does not limit itself.
+// without a NIC for most of them, and gone within 16 or 32 s of its deletion, and a load balancer's server
+// in the project. STACKIT's rate limit is not published: a client reaches this limit of 100 a second, 200 at
+// once, only if it does not limit itself.
 func WithLive() Option {
 	return func(s *settings) {
 		for _, option := range []Option{
@@ -182,7 +182,7 @@ func WithLive() Option {
 }
 
 // WithSeed makes a run repeatable: the same calls in the same order get the same
-// latencies, boot times, faults, IDs and orders of NICs. Keys and tokens still differ. Default: random,
+// latencies, boot times, faults, IDs and orders of NICs. Keys and tokens still differ. Default: random;
 // see Seed.
 func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = randomSource{seed: seed} }

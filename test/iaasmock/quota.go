@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Quota is how much of what servers need a project may have in each region. A CreateServer
+// Quota limits a project's resources for servers in each region. A CreateServer
 // that would exceed a limit is refused; existing resources stay.
 type Quota struct {
 	VCPUs int64
 	// RAM is in MB.
 	RAM     int64
 	Volumes int64
-	// Gigabytes is the size of volumes and snapshots together.
+	// Gigabytes is the total size of volumes and snapshots.
 	Gigabytes int64
 	NICs      int64
 }
@@ -25,8 +25,8 @@ func DefaultQuota() Quota {
 	return Quota{VCPUs: 1_000_000, RAM: 4_000_000_000, Volumes: 100_000, Gigabytes: 1_000_000_000, NICs: 100_000}
 }
 
-// allowServer refuses a server that needs more than the quota has left. The message names the
-// first thing that there is too little of.
+// allowServer refuses a server that exceeds the rest of the quota. The message names the first
+// exceeded limit.
 func (c *Cloud) allowServer(project, region string, need Quota) *apiError {
 	used, most := c.usage(project, region), c.quota
 	for _, q := range []struct {
@@ -41,7 +41,7 @@ func (c *Cloud) allowServer(project, region string, need Quota) *apiError {
 	} {
 		if q.wanted > 0 && q.used+q.wanted > q.most {
 			// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
-			// a quota exceeded is an error of the create call. The code is not known; the text is
+			// an exceeded quota is an error of the create call. The code is unknown; the text is
 			// OpenStack's.
 			return newError(http.StatusForbidden, "Quota exceeded for %s: Requested %d, but already used %d of %d %s",
 				q.name, q.wanted, q.used, q.most, q.name)
@@ -50,7 +50,7 @@ func (c *Cloud) allowServer(project, region string, need Quota) *apiError {
 	return nil
 }
 
-// usage counts what the project has in the region.
+// usage returns the project's usage in the region.
 func (c *Cloud) usage(project, region string) Quota {
 	in := func(itsProject, itsRegion string) bool { return itsProject == project && itsRegion == region }
 	var used Quota
@@ -80,8 +80,8 @@ func (c *Cloud) usage(project, region string) Quota {
 	return used
 }
 
-// listQuotas shows the quotas that are enforced. The others, which the document requires as
-// well, look unlimited and unused.
+// listQuotas shows the enforced quotas. The others, which the document requires as well, look
+// unlimited and unused.
 func (c *Cloud) listQuotas(r *request) (any, *apiError) {
 	var used Quota
 	c.locked(func(time.Time) { used = c.usage(r.project(), r.region()) })

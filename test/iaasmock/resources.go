@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Server is a server with all its fields, including those that the API never shows. Its maps and
-// slices are the Cloud's, which replaces them, and never writes to them: nor may who reads them.
+// Server is a server with all its fields, including those that the API never shows. Its maps and slices
+// belong to the Cloud, which replaces them and never writes to them: callers must not write to them either.
 type Server struct {
 	ID           string `json:"id"`
 	ProjectID    string `json:"projectId"`
@@ -34,10 +34,10 @@ type Server struct {
 	KeypairName      string `json:"keypairName,omitempty"`
 	// ImageID is set only for a server that boots from its imageId without a boot volume.
 	ImageID string `json:"imageId,omitempty"`
-	// SecurityGroups are IDs, also where names were sent.
+	// SecurityGroups are IDs, even if the request had names.
 	SecurityGroups      []string `json:"securityGroups,omitempty"`
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
-	// AgentProvisioned is nil if the request did not say.
+	// AgentProvisioned is nil if the request did not set it.
 	AgentProvisioned *bool `json:"agentProvisioned,omitempty"`
 
 	// BootVolume is nil for a server with an ephemeral disk.
@@ -57,14 +57,14 @@ type Server struct {
 	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
 }
 
-// MaintenanceWindow is when a server's host is worked on. Status is PLANNED or ONGOING.
+// MaintenanceWindow is a maintenance window of a server's host. Status is PLANNED or ONGOING.
 type MaintenanceWindow struct {
 	StartsAt time.Time `json:"startsAt"`
 	EndsAt   time.Time `json:"endsAt"`
 	Status   string    `json:"status"`
 }
 
-// BootVolume is a server's boot volume: its ID and what CreateServer asked for.
+// BootVolume is a server's boot volume: its ID and the parameters of CreateServer.
 type BootVolume struct {
 	ID string `json:"id"`
 	// Size is in GB.
@@ -85,7 +85,7 @@ type NIC struct {
 	NetworkID   string `json:"networkId"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// ServerID is empty while the NIC is attached to no server.
+	// ServerID is empty while the NIC is detached.
 	ServerID string `json:"serverId,omitempty"`
 	// IPv4 and IPv6 are empty if the network has no such prefix, and before
 	// WithAddressDelay is over. In the catalogue, empty means a free address; an empty
@@ -98,7 +98,7 @@ type NIC struct {
 	Labels           map[string]string `json:"labels,omitempty"`
 	// SecurityDisabled is the opposite of the API's nicSecurity.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
-	// MadeByServer is true for a NIC that CreateServer (networkId) made. It is deleted with the
+	// MadeByServer is true for a NIC that CreateServer (networkId) created. It is deleted with the
 	// server.
 	MadeByServer bool `json:"madeByServer"`
 }
@@ -117,19 +117,19 @@ type Volume struct {
 	Bootable         bool   `json:"bootable"`
 	// Status is VolumeAvailable, VolumeAttached or VolumeError.
 	Status string `json:"status"`
-	// ServerID is empty while the volume is attached to no server.
+	// ServerID is empty while the volume is detached.
 	ServerID string            `json:"serverId,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
-	// SourceType and SourceID are the source that the volume was made from, if any.
+	// SourceType and SourceID are the volume's source, if any.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
-	// MadeByServer is true for a volume made as a server's boot volume.
+	// MadeByServer is true for a volume created as a server's boot volume.
 	MadeByServer bool      `json:"madeByServer"`
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
-// detach makes the volume AVAILABLE, attached to no server.
+// detach detaches the volume, which becomes AVAILABLE.
 func (v *Volume) detach(now time.Time) {
 	v.ServerID, v.Status, v.UpdatedAt = "", VolumeAvailable, now
 }
@@ -142,9 +142,9 @@ const (
 	sourceVolume = "volume"
 )
 
-// resource is what all resources of a project or region have in common.
+// resource is the common interface of all resources of a project or region.
 type resource interface {
-	// scope returns its project and region; an empty one means all.
+	// scope returns its project and region; empty means all.
 	scope() (projectID, region string)
 	labelSet() labels.Set
 }
@@ -184,7 +184,7 @@ func first[T any](items []T, fits func(T) bool) (T, bool) {
 	return none, false
 }
 
-// named says by which variable a path names a resource, and what the API calls it.
+// named is a path variable that names a resource, with the API's word for it.
 type named struct{ variable, what string }
 
 var (
@@ -229,7 +229,7 @@ func getOne[T resource](
 	}
 }
 
-// listAll returns the handler of a list: it shows what the request sees and its label_selector selects.
+// listAll returns the handler of a list: it shows the resources that the request sees and label_selector selects.
 func listAll[T resource](in func(*Cloud) *collection[T], show func(*Cloud, T, time.Time) object) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
 		views, err := listWhere(c, r, in(c), show, func(T) bool { return true })
@@ -237,7 +237,7 @@ func listAll[T resource](in func(*Cloud) *collection[T], show func(*Cloud, T, ti
 	}
 }
 
-// listWhere shows what the request sees, its label_selector selects and is wanted.
+// listWhere shows the wanted resources that the request sees and its label_selector selects.
 func listWhere[T resource](
 	c *Cloud, r *request, in *collection[T], show func(*Cloud, T, time.Time) object, wanted func(T) bool,
 ) (views []object, err *apiError) {
@@ -260,14 +260,14 @@ func mergeLabels(current map[string]string, change map[string]any) (map[string]s
 	return mergeTexts("label", 63, "stackit-", current, change)
 }
 
-// mergeMetadata does the same for metadata.
+// mergeMetadata is mergeLabels for metadata.
 func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
 	return mergeTexts("metadata", 255, "", current, change)
 }
 
-// mergeTexts checks what the API checks of labels or metadata: the number of characters of keys and
-// values, and a prefix that keys must not have, "" for none. The API documents more: slashes in keys,
-// for example, work on servers.
+// mergeTexts merges labels or metadata and checks them as the API does: the number of characters of keys and
+// values, and a prefix reserved for STACKIT, "" for none. It skips the API's further documented rules: slashes
+// in keys, for example, work on servers.
 func mergeTexts(
 	what string, longest int, reserved string, current map[string]string, change map[string]any,
 ) (map[string]string, *apiError) {

@@ -72,7 +72,7 @@ func (o *serverCreation) resolve() *apiError {
 	return o.resolveQuota(machineType)
 }
 
-// otherServer is the server that the answer shows in place of the new one; nil for none.
+// otherServer returns the server that the answer shows in place of the new server; nil for none.
 func (c *Cloud) otherServer(r *request) *server {
 	wanted := r.fault.OtherServer
 	if wanted == "" {
@@ -90,9 +90,9 @@ func (c *Cloud) otherServer(r *request) *server {
 	return fitting[c.others.number(len(fitting))]
 }
 
-// addLoadBalancer makes a load balancer's server. Its machine type, its name (of the load
-// balancer, random, five hex digits) and its zone are as test runs of cluster-api-provider-stackit show them
-// (2026-08-07); it has no label of a client. It is a day old, so that no lag or delay hides it.
+// addLoadBalancer creates a load balancer's server. Its machine type, its name (the load balancer's,
+// random, five hex digits) and its zone are as in test runs of cluster-api-provider-stackit
+// (2026-08-07); it has no client's label. It is a day old, so that no lag or delay hides it.
 func (c *Cloud) addLoadBalancer() error {
 	if len(c.catalogue.Regions[DefaultRegion]) == 0 {
 		return errors.New("load balancer: the catalogue has no region " + DefaultRegion)
@@ -114,8 +114,7 @@ func (c *Cloud) addLoadBalancer() error {
 	return nil
 }
 
-// repeat creates a second server from the same request, if that is possible without a
-// failure.
+// repeat creates a second server from the same request, unless it would fail.
 func (o *serverCreation) repeat() {
 	again := &serverCreation{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
 	if again.resolve() == nil && again.failure == "" {
@@ -123,7 +122,7 @@ func (o *serverCreation) repeat() {
 	}
 }
 
-// create makes the server with its NIC and volumes.
+// create creates the server with its NIC and volumes.
 func (o *serverCreation) create() *server {
 	c, fault := o.cloud, o.request.fault
 	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread)), status: StatusActive}
@@ -214,9 +213,9 @@ type bootVolumePayload struct {
 	Source              *sourcePayload `json:"source"`
 }
 
-// serverCreation is one CreateServer. resolve finds everything that the request names and
-// may refuse it; create makes the server and cannot fail. What the request names and the
-// server cannot have is left out: failure says why, and the server ends in ERROR.
+// serverCreation is one CreateServer. resolve finds all resources in the request and may refuse it;
+// create creates the server and cannot fail. Resources that the server cannot have are left out:
+// failure gives the reason, and the server ends in ERROR.
 type serverCreation struct {
 	cloud   *Cloud
 	request *request
@@ -226,14 +225,14 @@ type serverCreation struct {
 	server  Server
 	network *network
 	nics    []*nic
-	boot    *Volume // an existing one, or a new one if bootIsNew
+	boot    *Volume // an existing volume, or a new one if bootIsNew
 	volumes []*Volume
 
 	bootIsNew bool
 	failure   string
 }
 
-// fail makes the server end in ERROR, with the first reason given.
+// fail makes the server end in ERROR. The first reason wins.
 func (o *serverCreation) fail(reason string) {
 	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
@@ -313,9 +312,9 @@ func (o *serverCreation) resolveVolumes() {
 	}
 }
 
-// resolveZone sets the zone: the requested one, else the existing boot volume's, else the region's
-// last, <region>-m. In a zone that the region does not have, or another than the existing boot
-// volume's, the server finds no host.
+// resolveZone sets the zone: the requested zone, else the existing boot volume's, else the region's last,
+// <region>-m. If the region lacks the zone, or it is not the existing boot volume's, the server finds
+// no host.
 func (o *serverCreation) resolveZone() {
 	zones, disk := o.cloud.catalogue.Regions[o.server.Region], ""
 	if o.boot != nil && !o.bootIsNew {
@@ -332,8 +331,8 @@ func (o *serverCreation) resolveZone() {
 // shows the message when it ends in ERROR.
 const noHost = "No valid host was found. There are not enough hosts available."
 
-// resolveQuota counts what the server adds: an existing boot volume and the NICs of
-// nicIds are counted already.
+// resolveQuota checks the quota for the resources that the server adds: an existing boot volume and the
+// NICs of nicIds are already counted.
 func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
 	need := Quota{VCPUs: machineType.number("vcpus"), RAM: machineType.number("ram")}
 	if o.network != nil {
@@ -345,8 +344,8 @@ func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
 	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
 }
 
-// resolveBoot finds what the server boots from: an image on the machine type's own disk,
-// or a volume. imageId is the source of a boot volume without one: a driver in production sends both.
+// resolveBoot finds the server's boot source: an image on the machine type's own disk, or a volume. imageId is
+// also the source of a boot volume without a source: a driver in production sends both.
 func (o *serverCreation) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
 	if imageID != "" && boot == nil {
@@ -358,7 +357,7 @@ func (o *serverCreation) resolveBoot() *apiError {
 	}
 	if imageID != "" && boot.Source != nil {
 		// Source: corioliskraft/cluster-api-provider-stackit notes that the two conflict, and its fix
-		// (todo.md); terraform-provider-stackit sends one of them only. The text is the mock's.
+		// (todo.md); terraform-provider-stackit sends only one of the two. The text is the mock's.
 		return badRequest("imageId conflicts with the source of the boot volume")
 	}
 	if imageID != "" {
@@ -375,8 +374,8 @@ func (o *serverCreation) resolveBoot() *apiError {
 	case sourceImage, sourceSnapshot:
 		return o.bootFromNewVolume(boot)
 	default:
-		// Source: the document: possible values of BootVolumeSourceTypes; that there are
-		// snapshots as well is from the public STACKIT provider for machine-controller-manager.
+		// Source: the document: possible values of BootVolumeSourceTypes; snapshots are from the public
+		// STACKIT provider for machine-controller-manager.
 		return badRequest("source type %q is not supported", boot.Source.Type)
 	}
 }

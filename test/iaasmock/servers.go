@@ -18,8 +18,7 @@ type server struct {
 	// transitions are the states after the first CREATING, in order of time: past and
 	// scheduled ones.
 	transitions []transition
-	// goneAt is when a deletion in progress ends; zero if there is none, or if it never
-	// ends.
+	// goneAt is when a deletion in progress ends; zero if there is none, or if it never ends.
 	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
@@ -31,8 +30,8 @@ type server struct {
 	consoleAt time.Time
 }
 
-// transition is a state and the time when it begins; a zero time never comes. An empty
-// status means that the server is gone.
+// transition is a state with the time of its start; a zero time never comes. An empty status
+// means that the server is gone.
 type transition struct {
 	at      time.Time
 	status  string
@@ -63,13 +62,13 @@ func (s *server) stateAt(t time.Time) state {
 	return st
 }
 
-// setState sets the state now, drops scheduled ones and schedules end.
+// setState sets the state now, drops the scheduled states and schedules end.
 func (s *server) setState(now time.Time, status, message string, end transition) {
 	s.transitions = append(s.transitions[:s.countReached(now)], transition{at: now, status: status, message: message})
 	s.schedule(end)
 }
 
-// schedule sets the state, or the removal, that ends the current state.
+// schedule schedules the state, or the removal, after the current state.
 func (s *server) schedule(end transition) {
 	s.goneAt = time.Time{}
 	switch {
@@ -90,8 +89,8 @@ func (s *server) countReached(now time.Time) int {
 	return len(s.transitions)
 }
 
-// startDeletion starts a deletion, again if an earlier one is stuck or has failed. A
-// deletion with a scheduled end goes on unchanged.
+// startDeletion starts a deletion, even if an earlier one is stuck or has failed. A
+// deletion with a scheduled end continues unchanged.
 func (s *server) startDeletion(now time.Time, end transition) {
 	underWay := !s.goneAt.IsZero() || s.countReached(now) < len(s.transitions)
 	if s.stateAt(now).status == StatusDeleting && underWay {
@@ -112,9 +111,9 @@ func (s *server) isBootVolume(id string) bool {
 	return s.BootVolume != nil && s.BootVolume.ID == id
 }
 
-// deletes reports whether the volume is deleted with the server, which data volumes never are. What
-// STACKIT does with deleteOnTermination on a boot volume that existed before the server is not known;
-// the mock keeps it.
+// deletes reports whether the volume is deleted with the server; data volumes never are. It is unknown
+// whether STACKIT applies deleteOnTermination to a boot volume that existed before the server; the mock
+// keeps it.
 func (s *server) deletes(v *Volume) bool {
 	return s.isBootVolume(v.ID) && s.BootVolume.DeleteOnTermination && s.BootVolume.SourceType != sourceVolume
 }
@@ -199,7 +198,7 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// deleteServer is accepted in every state, as far as is known.
+// deleteServer accepts a DELETE in every state: no refusal is known.
 func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
 		takes := c.deleteDuration + c.deletions.spread(c.deleteSpread)
@@ -214,7 +213,7 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	return nil, err
 }
 
-// defaultLogLength is how many lines of a console log are shown to who does not say it.
+// defaultLogLength is the number of lines of a console log for a request without a length.
 //
 // Source: the document: parameter v1LogLength.
 const defaultLogLength = 2000
@@ -236,7 +235,7 @@ func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// lastLines returns the last lines of a text; all for 0.
+// lastLines returns at most this many lines from the end of a text; all for 0.
 func lastLines(text string, most int) string {
 	lines := slices.Collect(strings.Lines(text))
 	if most == 0 || len(lines) <= most {
@@ -245,7 +244,7 @@ func lastLines(text string, most int) string {
 	return strings.Join(lines[len(lines)-most:], "")
 }
 
-// staleServer shows the server in the path as it was at t.
+// staleServer shows the server in the path as of t.
 func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiError) {
 	servers := c.serversAt(t, func(s *server) bool { return s.ID == r.vars[namedServer.variable] && r.sees(s) })
 	if len(servers) == 0 {
@@ -262,7 +261,7 @@ func (c *Cloud) replicaLag() time.Duration {
 	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
 }
 
-// showServer returns a server as the API shows it, as it was at t. It has no networking and
+// showServer returns a server as the API shows it as of t. It omits networking and
 // securityGroups, which are for requests only.
 func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	at := s.viewAt(t)
@@ -291,8 +290,8 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	return filled(view, "errorMessage", "affinityGroup", "keypairName", "imageId")
 }
 
-// showServerNICs returns NICs in random order (see listNICs), without allowedAddresses: those are in
-// the NIC resources.
+// showServerNICs returns NICs in random order (see listNICs), without allowedAddresses: only the NIC
+// resources have them.
 func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 	nics := s.lastNICs
 	if s.removedAt.IsZero() {

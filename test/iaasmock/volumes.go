@@ -22,7 +22,7 @@ func (*Cloud) showVolume(v *Volume, _ time.Time) object {
 	return filled(view, "name", "description", "performanceClass", "serverId")
 }
 
-// createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be made
+// createVolume creates a volume that is AVAILABLE at once, or in ERROR if it cannot be created
 // as requested.
 func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	var payload struct {
@@ -66,8 +66,8 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *apiError {
 	sizeless := source != nil && source.Type != sourceImage
 	if volume.Size < 0 || volume.Size == 0 && !sizeless || volume.Size > maxVolumeSize {
-		// Source: the document: CreateVolume's description says when a size is required,
-		// CreateVolumePayload's how large it may be.
+		// Source: the document: CreateVolume's description requires a size in some cases,
+		// CreateVolumePayload's limits it.
 		return badRequest("volume size is not valid or missing")
 	}
 	if source == nil {
@@ -95,7 +95,7 @@ func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
 	})
 }
 
-// updateVolume sets the fields that the payload has, but for imageConfig, which nobody reads.
+// updateVolume sets the payload's fields except imageConfig, which is ignored.
 func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name        *string        `json:"name"`
@@ -124,11 +124,11 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
-// sizeFields are the fields with the smallest size of a volume, by the kinds of its source.
+// sizeFields are the fields with a volume's minimum size, by the kind of its source.
 var sizeFields = map[Kind]string{KindImage: "minDiskSize", KindSnapshot: "size"}
 
-// sourceSize finds the source of a volume and returns the smallest size of the volume in
-// GB. problem says why no volume can be made from it.
+// sourceSize finds the source of a volume and returns the volume's minimum size in GB. problem is
+// the reason if no volume can be created from it.
 func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string) {
 	field := sizeFields[Kind(kind)]
 	source, exists := c.findResource(r, Kind(kind), id)

@@ -23,12 +23,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// Load reads the document, once in a process, which takes 50 ms. Watch does so, too; but a
-// test in a synctest bubble should not wait for another's.
+// Load parses the document, once per process, which takes 50 ms. Watch does it, too; but a
+// test in a synctest bubble should not wait for another test's parsing.
 func Load() { official() }
 
-// official finds operations in the document, to which is added what is known of STACKIT's
-// answers beyond it.
+// official finds operations in the document, extended by known facts about STACKIT's answers that
+// it lacks.
 var official = sync.OnceValue(func() openapi.Router {
 	document := openapi.Load()
 	// userData is null for a server without user data: see the recorded answers in the
@@ -53,7 +53,7 @@ func nullable(s *openapi3.Schema) *openapi3.SchemaRef {
 type exchange struct {
 	request     *http.Request
 	requestBody []byte
-	// operation is the name under which the call was counted; "" if unknown.
+	// operation is the name by which the call was counted; "" if unknown.
 	operation string
 	status    int
 	header    http.Header
@@ -123,10 +123,10 @@ func (x exchange) deviation(format string, args ...any) error {
 		fmt.Sprintf(format, args...), most, x.requestBody, most, x.body)
 }
 
-// unknownProperties returns the paths of properties in an answer that the schemas do not
-// have. The document allows additional properties nearly everywhere, but no client reads
-// undocumented ones: they are spelling mistakes. Objects without documented properties, such
-// as labels, are free.
+// unknownProperties returns the paths of an answer's properties that are missing in the
+// schemas. The document allows additional properties nearly everywhere, but clients do not read
+// undocumented properties: they are typos. Objects without documented properties, such as
+// labels, are exempt.
 func unknownProperties(path string, schemas openapi3.SchemaRefs, value any) []string {
 	schemas = flatten(schemas)
 	var unknown []string
@@ -161,7 +161,7 @@ func flatten(schemas openapi3.SchemaRefs) (flat openapi3.SchemaRefs) {
 	return flat
 }
 
-// parts returns what the schemas have of one part.
+// parts returns one part of each schema, where it exists.
 func parts(schemas openapi3.SchemaRefs, of func(*openapi3.Schema) *openapi3.SchemaRef) (found openapi3.SchemaRefs) {
 	for _, schema := range schemas {
 		if part := of(schema.Value); part != nil {

@@ -8,7 +8,7 @@
 //	api := httptest.NewServer(conformance.Watch(t, cloud))
 //
 // These rules are checked for each call:
-//   - A request that was answered with success matches the document. One that matches may
+//   - A request that was answered with success matches the document. A matching request may
 //     still be refused: STACKIT has rules that are not in the document.
 //   - The answer has a documented status, the documented body and no undocumented property.
 //   - The call is counted under the document's operationId.
@@ -26,15 +26,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// TB is what Watch needs of a testing.TB or GinkgoTInterface.
+// TB is the part of testing.TB and GinkgoTInterface that Watch needs.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Errorf(format string, args ...any)
 }
 
-// Watch returns a handler that calls next and checks every call. Deviations, of which the first ten
-// are printed, fail the test in t.Cleanup, so call Watch before you register the server's Close.
+// Watch returns a handler that calls next and checks every call. Deviations fail the test in t.Cleanup, which
+// prints the first ten, so call Watch before you register the server's Close.
 func Watch(t TB, next http.Handler) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
@@ -85,7 +85,7 @@ func Handler(next http.Handler, report func(error)) http.Handler {
 	})
 }
 
-// recorder passes an answer on and keeps its status and body.
+// recorder passes an answer on and records its status and body.
 type recorder struct {
 	http.ResponseWriter
 	status int

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Book is the list of injected faults, also those yet to begin. Call Take once for each
+// Book is the list of injected faults, including those that have not begun. Call Take once for each
 // API call. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
@@ -25,7 +25,7 @@ type Book struct {
 
 // Active is an injected fault that is not over.
 type Active struct {
-	// ID is what Book.Remove takes. It is unique in the Book.
+	// ID identifies the fault for Book.Remove. It is unique in the Book.
 	ID string
 	Fault
 	// Hits is the number of calls that it has hit.
@@ -36,21 +36,21 @@ type Active struct {
 	EndsAt time.Time
 }
 
-// Remaining is the number of calls that it will still hit; 0 if Count is 0.
+// Remaining returns the number of calls still to hit; 0 if Count is 0.
 func (a *Active) Remaining() int { return max(a.Count-a.Hits, 0) }
 
 // entry is an added fault with its own state.
 type entry struct {
 	Active
 	onlyDelays bool
-	// through are the limits of the calls that Rate lets through, by source address.
+	// through are the limits for the calls that Rate lets through, by source address.
 	through map[string]*rate.Limiter
-	// rng is the entry's own, so that the choice of calls does not depend on other faults
-	// and calls.
+	// rng is the entry's own random source, so that the choice of calls does not depend on other
+	// faults and calls.
 	rng *rand.Rand
 }
 
-// Add adds a valid fault. stream gives it its own random numbers.
+// Add adds a valid fault. stream makes its own random source.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +97,8 @@ func (b *Book) Active(now time.Time) []Active {
 	return views
 }
 
-// Incident is the combined effect of all faults that hit one call. Its Fault is zero if
-// they only delay, or if none hits; use TotalDelay, not Delay.
+// Incident is the combined effect of all faults that hit one call. Its Fault is zero if they
+// only delay, or if there are none; use TotalDelay, not Delay.
 type Incident struct {
 	Fault
 	// TotalDelay and TotalAnswerDelay add up the delays of all these faults.
@@ -143,11 +143,11 @@ func (e *entry) hit(call *Call) bool {
 	return true
 }
 
-// limitOf returns the limit of the address that a request comes from.
+// limitOf returns the limit for the source address of a request.
 func (e *entry) limitOf(request *http.Request) *rate.Limiter {
 	source, _, err := net.SplitHostPort(request.RemoteAddr)
 	if err != nil {
-		source = request.RemoteAddr // in memory there is no port
+		source = request.RemoteAddr // an in-memory request has no port
 	}
 	limit, known := e.through[source]
 	if !known {
@@ -174,13 +174,13 @@ func (e *entry) over(now time.Time) bool {
 	return usedUp || !e.EndsAt.IsZero() && !now.Before(e.EndsAt)
 }
 
-// Call is a call of the API as faults see it.
+// Call is a call of the API, as the faults select it.
 type Call struct {
 	// Operation is an operationId of the API document, OperationToken or
 	// OperationUnknown.
 	Operation string
 	Request   *http.Request
-	// Now is when it began.
+	// Now is when the call began.
 	Now time.Time
 	// Subject returns the server that the call is about, if there is one. It is called
 	// only if a fault selects servers.
@@ -189,6 +189,6 @@ type Call struct {
 
 // Subject is a server that a call is about.
 type Subject struct {
-	// ID is empty for a server that the call is to create.
+	// ID is empty for a server that the call would create.
 	ID, Name string
 }

@@ -19,13 +19,13 @@ import (
 const AnyServer = "*"
 
 // Fault makes calls of the mock fail or slow down. The first fields select calls, the
-// rest say what happens; unset fields do neither.
+// rest describe the effect; unset fields do neither.
 //
 // If several faults hit a call, only the one injected first applies. Faults that only
 // delay always apply as well; their delays add up.
 //
 // In JSON the fields have the same names, beginning with a small letter, and durations
-// are strings such as "1m30s". There is one more field to write: "preset" names one of
+// are strings such as "1m30s". JSON input has one more field: "preset" names one of
 // Presets, which the other fields then change.
 type Fault struct {
 	// Name is shown in lists of faults. A preset's fault has the preset's name.
@@ -36,18 +36,17 @@ type Fault struct {
 	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
-	// Server, a server's name or ID, selects calls about it: the one that the call creates,
-	// the one in the path, or that of the NIC in the path. An Operation that is about no
-	// server, such as a list, is refused with it.
+	// Server, a server's name or ID, selects calls about it: the call that creates the server, and
+	// calls with the server or its NIC in the path. Validate refuses it for an Operation that is
+	// about no server, such as a list.
 	Server string
-	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
+	// Probability is that of hitting a selected call, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
 	Probability float64
-	// Rate is how many of the selected calls of one source address a second are let through; the others
-	// are hit.
-	// With a Status of 429 it is an API that takes only so many. 0 lets none through.
+	// Rate is how many of the selected calls per source address and second pass; the others are hit.
+	// With a Status of 429 it simulates a rate limit. 0 lets no call pass.
 	Rate float64
-	// Burst is how many calls Rate lets through at once after a quiet time; 0 means 1.
+	// Burst is how many calls Rate lets pass at once after a quiet period; 0 means 1.
 	Burst int
 	// Count is the number of calls to hit; 0 means all until it is removed.
 	Count int
@@ -64,17 +63,17 @@ type Fault struct {
 	// that disconnects meanwhile gets no answer.
 	AnswerDelay time.Duration
 
-	// Status, if not 0, is answered; the call is not executed unless Executed is set.
+	// Status, if not 0, is the answer's status; the call is not executed unless Executed is set.
 	Status int
-	// Body is the body of the answer with Status. With neither Body nor ContentType the
-	// answer is an error in the API's form, with text/html alone the page of an nginx.
+	// Body is the body of the answer with Status. With neither Body nor ContentType the answer is
+	// an error in the API's form; with only ContentType text/html it is nginx's error page.
 	Body string
 	// ContentType is the type of Body. Default: application/json.
 	ContentType string
 	// Header is set on the answer, also without Status.
 	Header http.Header
 	// Executed also executes the call, as when a gateway times out. Only the answer is
-	// replaced by Status and Body, or by that of OtherServer.
+	// replaced, by Status and Body or by OtherServer.
 	Executed bool
 
 	// DropBefore resets the connection without executing the call.
@@ -88,7 +87,7 @@ type Fault struct {
 	// without a body is lost as with DropAfter.
 	HalfAnswer bool
 
-	// FinalStatus is the state in which the server ends. With CreateServer it replaces
+	// FinalStatus is the server's final state. With CreateServer it replaces
 	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed.
 	FinalStatus string
 	// ErrorMessage is the server's errorMessage in FinalStatus.
@@ -98,39 +97,39 @@ type Fault struct {
 	// NeverGone keeps the server of DeleteServer in DELETING, until the next
 	// DeleteServer.
 	NeverGone bool
-	// Duplicate makes CreateServer create a second server from the same request, which
-	// the answer does not show. There is none if it is not possible, as with nicIds.
+	// Duplicate makes CreateServer create a second server from the same request, which the
+	// answer does not show. It has no effect where that is impossible, as with nicIds.
 	Duplicate bool
-	// DropLabels makes CreateServer make the server without the labels of the request.
+	// DropLabels makes CreateServer ignore the labels of the request.
 	DropLabels bool
-	// OtherServer makes the answer of CreateServer show another server that exists: the one
-	// with this name or ID, or any of the project and region for AnyServer. The server that was
-	// asked for is not made unless Executed is set. If there is no such server, the call is
-	// carried out as usual.
+	// OtherServer makes the answer of CreateServer show another existing server: the server with
+	// this name or ID, or with AnyServer any server of the project and region. The requested server
+	// is not created unless Executed is set. If there is no such server, the call is executed
+	// as usual.
 	OtherServer string
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
-	// ForbiddenAfterDelete makes GetServer answer 403 in place of 404: the rights to a server
-	// go with it.
+	// ForbiddenAfterDelete makes GetServer answer 403 in place of 404: access to a server is lost
+	// when it is deleted.
 	ForbiddenAfterDelete bool
-	// IgnoreSelector makes a list show all resources, whatever label_selector says.
+	// IgnoreSelector makes a list show all resources, regardless of label_selector.
 	IgnoreSelector bool
 	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the
-	// server, whatever deleteOnTermination says.
+	// server, regardless of deleteOnTermination.
 	OwnBootVolume bool
 	// EmptyList makes a list empty; the call still succeeds.
 	EmptyList bool
-	// CutOffAt makes a list show only so many of its first items; the call still succeeds. 0 shows
+	// CutOffAt truncates a list to its first CutOffAt items; the call still succeeds. 0 shows
 	// all.
 	CutOffAt int
 	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
-	// lists are empty, reads and deletions of one answer 404 and do nothing. Without
+	// lists are empty, GET and DELETE of a single resource answer 404 and do nothing. Without
 	// Operation it selects these calls. All others work.
 	EmptyProject bool
 
-	// TokenWithoutExpiry makes access tokens without exp. They are valid as long as
-	// others.
+	// TokenWithoutExpiry makes access tokens without exp. They are valid for the normal
+	// lifetime.
 	TokenWithoutExpiry bool
 	// TokenSkew, with Token, is how far the mock's clock is ahead of the client's
 	// (negative: behind). Assertions, iat and exp follow it; the mock still accepts the
@@ -146,7 +145,7 @@ func (f *Fault) has(operation string) bool {
 	return f.Operation == "" || f.Operation == operation || f.Operation == OperationIaaS && operation != OperationToken
 }
 
-// hasEffect reports whether the fault does more than delay.
+// hasEffect reports whether the fault has an effect other than a delay.
 func (f Fault) hasEffect() bool {
 	f.Name, f.Operation, f.Match, f.Server = "", "", nil, ""
 	f.Probability, f.Rate, f.Burst, f.Count, f.After, f.Duration = 0, 0, 0, 0, 0, 0
@@ -184,15 +183,15 @@ const (
 
 const operationCreate = "CreateServer"
 
-// operationsOfServers are those that are about a server, which they create or name by its ID or that of its NIC.
+// operationsOfServers are the operations on a server, which they create or identify by its ID or by its NIC's.
 var operationsOfServers = []string{
 	operationCreate, "GetServer", "UpdateServer", "DeleteServer", "GetServerLog", "ListServerNICs", "ListAttachedVolumes",
 	"GetProjectNIC", "GetNic", "UpdateNic", "DeleteNic",
 }
 
-// listOperations are the operations that answer with a list, without some.
+// listOperations returns the operations that answer with a list, except the given ones.
 func listOperations(without ...string) (lists []string) {
-	without = append(without, "ListQuotas") // that is one object
+	without = append(without, "ListQuotas") // its answer is one object
 	for _, operation := range Operations {
 		if strings.HasPrefix(operation, "List") && !slices.Contains(without, operation) {
 			lists = append(lists, operation)
@@ -201,8 +200,8 @@ func listOperations(without ...string) (lists []string) {
 	return lists
 }
 
-// emptiedOperations are those that EmptyProject works with: lists, reads and deletions of
-// servers, NICs and volumes.
+// emptiedOperations are the operations that EmptyProject works with: lists, reads and deletions
+// of servers, NICs and volumes.
 var emptiedOperations = []string{
 	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
 	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",

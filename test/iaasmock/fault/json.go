@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// field is the field with this name in JSON: not valid for an unknown name.
+// field returns the field with this name in JSON; it is invalid for an unknown name.
 func (f *Fault) field(name string) reflect.Value {
 	if name == "" || !slices.Contains(names(), name) {
 		return reflect.Value{}
@@ -23,7 +23,7 @@ func (f *Fault) field(name string) reflect.Value {
 	return reflect.ValueOf(f).Elem().FieldByName(strings.ToUpper(name[:1]) + name[1:])
 }
 
-// names are the fields in JSON.
+// names returns the names of the fields in JSON.
 func names() (all []string) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Fault]()) {
 		if field.Type.Kind() != reflect.Func {
@@ -33,7 +33,7 @@ func names() (all []string) {
 	return all
 }
 
-// written are the fields that are set, as JSON has them.
+// written returns the fields that are set, by their JSON names.
 func (f Fault) written() map[string]any {
 	set := map[string]any{}
 	for _, name := range names() {
@@ -69,8 +69,8 @@ func (a Active) MarshalJSON() ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// UnmarshalJSON reads a fault and validates it; one that does nothing is invalid. Errors
-// name the field and say what it takes.
+// UnmarshalJSON reads a fault and validates it; a fault without any effect is invalid. Errors
+// name the field and the values it takes.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -105,7 +105,7 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	return nil
 }
 
-// set sets one field from JSON; null leaves it as it is.
+// set sets one field from JSON; null leaves it unchanged.
 func (f *Fault) set(name string, raw json.RawMessage) error {
 	field := f.field(name)
 	if !field.IsValid() {

@@ -20,8 +20,8 @@ type Preset struct {
 	Fault       Fault  `json:"fault"`
 }
 
-// Presets returns ready-made faults. Each stays until it is removed or its Duration is
-// over; narrow it with Count, Probability or Duration, and one about servers with Server.
+// Presets returns ready-made faults. Each lasts until it is removed or its Duration is over; narrow it
+// with Count, Probability or Duration, and with Server if it is about servers.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {
@@ -102,15 +102,15 @@ func answerPresets() []Preset {
 	}
 }
 
-// SourceLimit lets so many calls a second through, burst of them at once. STACKIT limits all calls of a
-// source address together, without a Retry-After: stackit-s3-provisioner has the answer from the
-// object-storage API (2026-09-02). Clients behind one address share it.
+// SourceLimit lets rate calls a second pass per source address, burst of them at once. STACKIT limits all calls
+// of a source address together, without a Retry-After: stackit-s3-provisioner recorded this answer of the
+// object-storage API (2026-09-02). Clients behind one address share the limit.
 func SourceLimit(rate float64, burst int) Fault {
 	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
 		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`}
 }
 
-// gatewayPresets are answers that are not the API's. Seen by stackit-s3-provisioner: pages with 403 for
+// gatewayPresets are answers of gateways instead of the API's. Seen by stackit-s3-provisioner: pages with 403 for
 // two minutes (2026-08-25), with 503 for twenty (2026-09-02), and the form with a path (2026-08-25); by
 // users of terraform-provider-stackit: the texts with 401 (issues 378 and 709) and 503 (issue 747).
 func gatewayPresets() []Preset {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Validate returns an error for the first invalid field, by its JSON name; nil if valid.
+// Validate returns an error that gives the JSON name of the first invalid field; nil if all are valid.
 func (f *Fault) Validate() error {
 	for _, check := range []func() error{f.validateNumbers, f.validateAnswer, f.validateOperation} {
 		if err := check(); err != nil {
@@ -86,8 +86,8 @@ func (f *Fault) validateOperation() error {
 	return nil
 }
 
-// worksWith are the operations with which a field does something, where it does nothing with others; "" is a fault of any.
-// A field that is not here works with all of them.
+// worksWith maps fields to the operations with which they have an effect; "" stands for a fault of any operation.
+// Fields that are missing here work with all operations.
 var worksWith = map[string][]string{
 	"server":               append([]string{"", OperationIaaS}, operationsOfServers...),
 	"finalStatus":          {operationCreate, "DeleteServer"},

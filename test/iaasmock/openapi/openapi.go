@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package openapi has the facts of STACKIT's official OpenAPI document of the IaaS API v2,
-// and holds requests against them with kin-openapi, whose messages are STACKIT's.
+// and checks requests against them with kin-openapi, whose messages are STACKIT's.
 //
-// iaas.json is made of services/iaas/v2/iaas.json of
+// iaas.json is made from services/iaas/v2/iaas.json of
 // https://github.com/stackitcloud/stackit-api-specifications (Apache-2.0, Copyright Schwarz
 // IT KG), without descriptions, summaries and examples; its "info" names the commit and the
-// date. To take over a newer document, change those in hack/schema/api.go and run
+// date. To take over a newer document, change both in hack/schema/api.go and run
 //
 //	IAAS_OPENAPI=/path/to/iaas.json make generated
 package openapi
@@ -29,7 +29,7 @@ import (
 //go:embed iaas.json
 var facts []byte
 
-// Load returns the document. Each call returns another one, which the caller may change.
+// Load returns a new copy of the document, which the caller may change.
 func Load() *openapi3.T {
 	document, err := openapi3.NewLoader().LoadFromData(facts)
 	if err != nil {
@@ -41,7 +41,7 @@ func Load() *openapi3.T {
 // Router finds the operations of requests.
 type Router struct{ routes routers.Router }
 
-// NewRouter returns a Router for the operations of the document that are wanted.
+// NewRouter returns a Router for the wanted operations of the document.
 func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Router {
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -60,7 +60,7 @@ func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Route
 	return Router{routes}
 }
 
-// Input is a request with its operation, its Route.
+// Input is a request with its operation, in its Route.
 type Input = openapi3filter.RequestValidationInput
 
 // Find returns the request with its operation. The error has the API's message.
@@ -75,14 +75,14 @@ func (r Router) Find(request *http.Request) (*Input, error) {
 	}, nil
 }
 
-// serviceNames replaces the document's names of schemas by STACKIT's where they differ: see
+// serviceNames replaces the document's schema names by STACKIT's where they differ: see
 // terraform-provider-stackit issue 1501.
 var serviceNames = strings.NewReplacer(
 	"#/components/schemas/CreateServerPayload:", "#/components/schemas/v2CreateServer:",
 )
 
-// Refusal returns the message with which STACKIT refuses a request with this body that does
-// not match the document; "" if it matches.
+// Refusal returns STACKIT's message if a request with this body does not match the document; "" if it
+// matches.
 func Refusal(input *Input, body []byte) string {
 	input.Request.Body = io.NopCloser(bytes.NewReader(body))
 	err := openapi3filter.ValidateRequest(context.Background(), input)
@@ -92,7 +92,7 @@ func Refusal(input *Input, body []byte) string {
 	return serviceNames.Replace(FirstLine(err))
 }
 
-// FirstLine cuts the schema and value that kin-openapi prints below, as STACKIT does.
+// FirstLine cuts off the schema and value that kin-openapi appends, as STACKIT does.
 func FirstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return line

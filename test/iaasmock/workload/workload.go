@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is an issuer of workload identities for tests, such as a Kubernetes API
-// server is one: it signs tokens, and shows the public keys by which a service account of the
-// mock cloud can trust them.
+// Package workload is an issuer of workload identities for tests, as a Kubernetes API server is:
+// it signs tokens, and publishes the public keys by which a service account of the mock cloud
+// can trust them.
 package workload
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	issuerURL = "https://issuer.example"
 	keyID     = "first"
-	// Audience is the one that service accounts ask for.
+	// Audience is the audience that service accounts require.
 	Audience = "sts.accounts.stackit.cloud"
 )
 
@@ -36,7 +36,7 @@ func NewIssuer() (*Issuer, error) {
 	return &Issuer{key}, err
 }
 
-// JWKS are the public keys.
+// JWKS returns the public keys as a JWKS.
 func (i *Issuer) JWKS() ([]byte, error) {
 	point, err := i.key.PublicKey.Bytes()
 	if err != nil {
@@ -47,8 +47,8 @@ func (i *Issuer) JWKS() ([]byte, error) {
 	return fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`, keyID, encode(x), encode(y)), nil
 }
 
-// NewServiceAccount makes a service account of the cloud that trusts the issuer's tokens with
-// the Audience, and returns its mail address.
+// NewServiceAccount creates a service account of the cloud that trusts the issuer's tokens with
+// the Audience, and returns its email address.
 func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (email string, err error) {
 	jwks, err := i.JWKS()
 	if err != nil {
@@ -59,8 +59,8 @@ func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (ema
 	})
 }
 
-// Token is one that such a service account takes until it expires, but for the claims that
-// change replaces; nil drops one.
+// Token returns a token for such a service account. change replaces claims, which may make the token
+// invalid; nil drops a claim.
 func (i *Issuer) Token(expires time.Time, change map[string]any) (string, error) {
 	claims := jwt.MapClaims{"iss": issuerURL, "aud": Audience, "sub": "a workload", "exp": expires.Unix()}
 	maps.Copy(claims, change)

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return serve(ctx, listener, cloud)
 }
 
-// writeKey writes a new file, readable by its owner only, in place of an old one.
+// writeKey writes a new key file, readable by its owner only, and replaces an old one.
 func writeKey(cloud *iaasmock.Cloud, path string) error {
 	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {
@@ -93,7 +93,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
-// options are what the flags say.
+// options holds the parsed flags.
 type options struct {
 	address, keyFile string
 	noAuth           bool
@@ -101,7 +101,7 @@ type options struct {
 	faults           []iaasmock.Fault
 }
 
-// durations are the flags that are times, with what they set.
+// durations are the duration flags with their targets.
 var durations = []struct {
 	name   string
 	value  time.Duration
@@ -122,7 +122,7 @@ var durations = []struct {
 	{"token-lifetime", 10 * time.Minute, "how long an access token is valid", iaasmock.WithTokenLifetime},
 }
 
-// switches are the flags that are on or off.
+// switches are the boolean flags.
 var switches = []struct {
 	name, usage string
 	option      func() iaasmock.Option
@@ -191,7 +191,7 @@ func parse(args []string) (o options, err error) {
 	return o, o.addFaults(*faults)
 }
 
-// addTimes adds what --preset and the flags that are times say. Beside a preset only those count that are given.
+// addTimes adds the options of --preset and of the duration flags. With a preset, only explicit flags count.
 func (o *options) addTimes(flags *pflag.FlagSet, preset string) error {
 	switch preset {
 	case "":
@@ -251,7 +251,7 @@ Environment for this project's driver:
 `))
 
 func printIntro(out io.Writer, url string, o options, seed uint64) {
-	// A closed terminal is no reason to stop serving.
+	// A closed terminal does not end the server.
 	_ = intro.Execute(out, map[string]any{
 		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile, "Seed": seed,
 		"Project": iaasmock.DefaultProjectID, "Region": iaasmock.DefaultRegion, "Network": iaasmock.DefaultNetworkID,

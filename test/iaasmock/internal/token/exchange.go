@@ -29,7 +29,7 @@ const (
 )
 
 // Response is an answer of the token endpoint. The refresh token is always empty: clients
-// that get one use another grant next.
+// that receive a refresh token would use another grant next.
 type Response struct {
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int    `json:"expires_in"`
@@ -38,13 +38,13 @@ type Response struct {
 	TokenType    string `json:"token_type"`
 }
 
-// Refusal is the answer to a request that gets no token, in the form of RFC 6749, 5.2.
+// Refusal is the answer to a refused token request, in the form of RFC 6749, 5.2.
 type Refusal struct {
 	// Status is the HTTP status code of the answer.
 	Status int `json:"-"`
-	// Code is one of RFC 6749, such as CodeInvalidGrant.
+	// Code is an error code of RFC 6749, such as CodeInvalidGrant.
 	Code string `json:"error"`
-	// Reason is for people; "" if the answer has none.
+	// Reason is a description for readers; "" if the answer has none.
 	Reason string `json:"error_description,omitempty"`
 }
 
@@ -56,18 +56,18 @@ const (
 	CodeUnsupportedGrantType = "unsupported_grant_type"
 )
 
-// ExchangeKey turns the form of a token request with the assertion of a service-account key into an
-// access token, or says why not.
+// ExchangeKey exchanges the assertion of a service-account key, in a token request's form, for an access
+// token, or returns the refusal.
 func (i *Issuer) ExchangeKey(body []byte, flaw Flaw) (Response, *Refusal) {
 	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey})
 }
 
-// Exchange is ExchangeKey that takes a workload's own token as well.
+// Exchange is like ExchangeKey, but also accepts a workload's own token.
 func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
 	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey, clientCredentialsGrant: i.grantWorkload})
 }
 
-// grant returns the service account that a form's credentials are of, and the ID of the key.
+// grant returns the service account that a form's credentials belong to, and the ID of the key.
 type grant func(form url.Values, skew time.Duration) (account, string, *Refusal)
 
 func (i *Issuer) exchange(body []byte, flaw Flaw, grants map[string]grant) (Response, *Refusal) {
@@ -148,12 +148,12 @@ func (i *Issuer) grantWorkload(form url.Values, skew time.Duration) (account, st
 	return client.account, "", nil
 }
 
-// Federation is a service account's federated identity provider: whose tokens it trusts.
+// Federation is a service account's federated identity provider, whose tokens it trusts.
 type Federation struct {
-	// Issuer is what a token's iss must be.
+	// Issuer is the required iss of a token.
 	Issuer string
-	// Assertions are the claims that a token must have, with their values. STACKIT asks for
-	// one about aud; of a claim that is a list, one item must have the value.
+	// Assertions are the claims that a token must have, with their values. STACKIT requires an
+	// assertion about aud; if a claim is a list, one item must have the value.
 	Assertions map[string]string
 	// JWKS are the issuer's public keys (RFC 7517). STACKIT fetches them from the issuer.
 	JWKS []byte
@@ -166,9 +166,9 @@ type federated struct {
 	keys map[string]any
 }
 
-// newFederated makes a service account that trusts the federation's issuer.
+// newFederated creates a service account that trusts the federation's issuer.
 func newFederated(projectID string, federation Federation) (federated, error) {
-	if federation.Issuer == "" || federation.Assertions["aud"] == "" { // which would be asked of no token
+	if federation.Issuer == "" || federation.Assertions["aud"] == "" { // an empty value would not be checked
 		return federated{}, errors.New("a federated identity provider needs an issuer and an assertion about aud")
 	}
 	keys, err := publicKeys(federation.JWKS)
@@ -178,7 +178,7 @@ func newFederated(projectID string, federation Federation) (federated, error) {
 	return federated{account: newAccount(projectID), Federation: federation, keys: keys}, nil
 }
 
-// verify checks the workload's token, by the time that it is.
+// verify checks the workload's token at the time now.
 func (f *federated) verify(assertion string, now time.Time) error {
 	claims := jwt.MapClaims{}
 	_, err := jwt.ParseWithClaims(assertion, claims, func(token *jwt.Token) (any, error) {
@@ -206,7 +206,7 @@ func (f *federated) verify(assertion string, now time.Time) error {
 	return nil
 }
 
-// jwk is a public key as an issuer shows it: of type RSA with n and e, or EC with crv, x and y
+// jwk is a public key in an issuer's JWKS: of type RSA with n and e, or EC with crv, x and y
 // (RFC 7518, 6).
 type jwk struct {
 	ID    string `json:"kid"`
@@ -218,7 +218,7 @@ type jwk struct {
 	Y     number `json:"y"`
 }
 
-// number is an unsigned one in big-endian bytes, encoded as base64url.
+// number is an unsigned number in big-endian bytes, encoded as base64url.
 type number []byte
 
 // UnmarshalText implements encoding.TextUnmarshaler.

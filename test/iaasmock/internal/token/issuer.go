@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package token is the mock's token endpoint: it knows service-account keys, exchanges
-// signed assertions, and the tokens of workloads that it trusts, for access tokens, and finds
-// the project of an access token.
+// Package token is the mock's token endpoint: it registers service-account keys, exchanges
+// signed assertions and trusted workloads' tokens for access tokens, and finds the project
+// of an access token.
 package token
 
 import (
@@ -24,18 +24,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Issuer issues access tokens for the service accounts that it knows, and checks
-// them. It is safe for concurrent use.
+// Issuer issues access tokens for its registered service accounts, and checks them. It is
+// safe for concurrent use.
 type Issuer struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration
-	// secret signs access tokens. Each Issuer has its own, so that tokens of another one
+	// secret signs access tokens. Each Issuer has its own, so that tokens of another Issuer
 	// are invalid.
 	secret []byte
 
 	mu   sync.RWMutex
 	keys map[string]registered
-	// federated are the service accounts without a key, by their mail address.
+	// federated are the service accounts without a key, by their email address.
 	federated map[string]federated
 }
 
@@ -46,7 +46,7 @@ func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
 	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{}, federated: map[string]federated{}}
 }
 
-// NewKey makes a service account with access to the project and returns its key file as
+// NewKey creates a service account with access to the project and returns its key file as
 // JSON, private key included.
 func (i *Issuer) NewKey(projectID string, form KeyForm) ([]byte, error) {
 	key, file, err := newKey(projectID, form, i.clock.Now())
@@ -67,7 +67,7 @@ func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 	return nil
 }
 
-// RevokeKey makes a key, and every token it got, invalid.
+// RevokeKey invalidates a key and every token issued for it.
 func (i *Issuer) RevokeKey(keyJSON []byte) error {
 	var file keyFile
 	if err := json.Unmarshal(keyJSON, &file); err != nil {
@@ -95,8 +95,8 @@ func (i *Issuer) key(kid string) (registered, bool) {
 	return key, ok
 }
 
-// NewFederatedAccount makes a service account with access to the project, without a key, and
-// returns its mail address.
+// NewFederatedAccount creates a service account with access to the project, without a key, and
+// returns its email address.
 func (i *Issuer) NewFederatedAccount(projectID string, federation Federation) (string, error) {
 	added, err := newFederated(projectID, federation)
 	if err != nil {
@@ -126,7 +126,7 @@ type accessClaims struct {
 	ValidUntil int64 `json:"validUntil"`
 }
 
-// Flaw makes an issued token wrong on purpose.
+// Flaw makes an issued token deliberately wrong.
 type Flaw struct {
 	// Skew is how far the issuer's clock is ahead of the client's (negative: behind).
 	Skew time.Duration
@@ -172,13 +172,13 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	return key.projectID, ok
 }
 
-// KeyForm is the form of a key file by the year in which STACKIT handed out such files.
+// KeyForm is the form of a key file, named after the year in which STACKIT issued such files.
 type KeyForm string
 
 const (
 	// KeyForm2026 names a token endpoint, and the service account's project.
 	KeyForm2026 KeyForm = "2026"
-	// KeyForm2025 has neither.
+	// KeyForm2025 names neither.
 	KeyForm2025 KeyForm = "2025"
 )
 
@@ -204,14 +204,14 @@ type keyCredentials struct {
 	TokenEndpoint string `json:"tokenEndpoint,omitempty"`
 }
 
-// registered is a key as the issuer knows it.
+// registered is a key that the issuer accepts.
 type registered struct {
 	account
 	kid    string
 	public *rsa.PublicKey
 }
 
-// newKey makes a service account with a key, and its key file as JSON, private key included.
+// newKey creates a service account with a key, and its key file as JSON, private key included.
 func newKey(projectID string, form KeyForm, now time.Time) (registered, []byte, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -245,7 +245,7 @@ func newKey(projectID string, form KeyForm, now time.Time) (registered, []byte, 
 	return key, file, err
 }
 
-// readKey returns the key in a key file, of an account with access to the project.
+// readKey returns the key in a key file, for an account with access to the project.
 func readKey(projectID string, keyJSON []byte) (registered, error) {
 	var file keyFile
 	if err := json.Unmarshal(keyJSON, &file); err != nil {

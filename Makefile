@@ -212,15 +212,16 @@ test: localenv race-note ## What to run before a push: -unit, -programs, -monito
 test-beside-unit:
 	@$(MAKE) -j1 test-journeys test-programs test-monitoring
 
-# What 'make test' leaves out: it waits, or takes the tests once more in a costlier way.
-.PHONY: test-all test-rest test-rest-computing test-rest-waiting
+# What 'make test' leaves out: it waits, or takes the tests once more in a costlier way. What has deadlines in real
+# time runs beside what waits, and the simulation, which computes, by itself.
+.PHONY: test-all test-rest test-beside-specs
 test-all: test test-rest ## Every test but those of a real project.
 test-rest: localenv
-	@$(MAKE) -j3 test-rest-computing test-rest-waiting test-other-specs
-test-rest-computing:
-	@$(MAKE) -j1 test-race simulate
-test-rest-waiting:
-	@$(MAKE) -j1 test-integration test-localenv test-cloud-mock test-image
+	@$(MAKE) -j3 test-race test-integration test-localenv
+	@$(MAKE) -j2 test-other-specs test-beside-specs
+	@$(MAKE) simulate
+test-beside-specs:
+	@$(MAKE) -j1 test-cloud-mock test-image
 
 # The race detector makes tests ten times as slow. Here it runs those of what is concurrent; test-race runs the
 # others in short mode: what is large there is small.

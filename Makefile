@@ -206,7 +206,7 @@ build-debug: $(BIN)/dlv
 
 # Each promise once, in minutes: the unit tests keep two cores busy, and beside them specs mostly wait.
 .PHONY: test
-test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 8 minutes.
+test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 9 minutes.
 	@$(MAKE) -j2 test-unit test-beside-unit
 .PHONY: test-beside-unit
 test-beside-unit:
@@ -380,7 +380,7 @@ check-tests:
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
 .PHONY: ci
-ci: ## What must pass for every commit, in a fresh clone: .ci/run, 25 minutes.
+ci: ## What must pass for every commit, in a fresh clone: .ci/run, half an hour.
 	bash .ci/run
 
 .PHONY: verify

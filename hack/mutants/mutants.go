@@ -347,8 +347,8 @@ var mutants = []mutant{
 	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && (isRead || !isRead):"}}},
 
 	// When a server is gone while parts of the API fail.
-	{"a 403 after our DELETE is a sign", []edit{{server, "case isForbidden(seen.err) && !t.removal.accepted.IsZero():", `case isForbidden(seen.err) && t.id == "":`}}},
-	{"a 403 before our DELETE is no sign", []edit{{server, "case isForbidden(seen.err) && !t.removal.accepted.IsZero():", "case isForbidden(seen.err):"}}},
+	{"a 403 after our DELETE is a sign", []edit{{server, "case isForbidden(seen.err) && t.removal.wasAccepted():", `case isForbidden(seen.err) && t.id == "":`}}},
+	{"a 403 before our DELETE is no sign", []edit{{server, "case isForbidden(seen.err) && t.removal.wasAccepted():", "case isForbidden(seen.err):"}}},
 	{"a 403 after our DELETE hides no refusal", []edit{{server, "if seen.evidence != getForbidden {", `if t.id != "" {`}}},
 	{"a list that cannot show a server proves nothing", []edit{{server, "seen.counts = canShow && (", "seen.counts = (canShow || t.call != nil) && ("}}},
 	{"a list by the machine label shows no server without it", []edit{{server, "if isLabelled {", "if byLabel != nil || isLabelled {"}}},
@@ -391,8 +391,9 @@ var mutants = []mutant{
 	{"two 404s are a proof only while lists lag", []edit{{server, "func(e expectation) bool { return e.listsLag }", "nil"}}},
 	{"lists that have shown a server do not lag", []edit{{server, "listsLag:   !t.last.everListed && at", "listsLag:   at"}}},
 	{"what is proved by a DELETE is not without one", []edit{{server, "return p.isExpected == e.isExpected &&", "return (p.isExpected || !e.isExpected) &&"}}},
-	{"a server that was seen DELETING is to go", []edit{{server, "return !r.accepted.IsZero() || r.wasDeleting", "return !r.accepted.IsZero()"}}},
-	{"a server whose DELETE was accepted is to go", []edit{{server, "return !r.accepted.IsZero() || r.wasDeleting", "return r.wasDeleting"}}},
+	{"a server that was seen DELETING is to go", []edit{{server, "return r.wasAccepted() || r.wasDeleting", "return r.wasAccepted()"}}},
+	{"a server whose DELETE was accepted is to go", []edit{{server, "return r.wasAccepted() || r.wasDeleting", "return r.wasDeleting"}}},
+	{"a DELETE of another call counts", []edit{{server, "return !r.accepted.IsZero() || r.byOther", "return !r.accepted.IsZero()"}}},
 	{"a read that shows the server begins the proof again", []edit{{server, "t.absent, t.getOnly = nil, false", "t.getOnly = false"}}},
 	{"a list that may be old is ignored", []edit{{server, "if t.getOnly && seen.isListed {", `if t.getOnly && seen.isListed && t.id == "" {`}}},
 	{"a list that may be old begins the proof again", []edit{{server, "seen.isListed {\n\t\tt.absent = nil\n", "seen.isListed {\n"}}},

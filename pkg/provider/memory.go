@@ -136,6 +136,9 @@ type memory struct {
 	// gone is when servers were proved gone: lists may still show them for settle. Entries live as
 	// long as records.
 	gone map[serverKey]time.Time
+	// deleted is when a DELETE was last accepted for a server, by whichever call: the orphan
+	// collector's may come first. Entries live as long as those of gone.
+	deleted map[serverKey]time.Time
 	// unseen are the classes whose POSTs create servers that no read shows.
 	unseen map[placedClass]unseenServers
 	swept  time.Time
@@ -167,7 +170,8 @@ type serverKey struct {
 func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
 	return &memory{
 		clock: clock, settle: settle,
-		records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}, unseen: map[placedClass]unseenServers{},
+		records: map[machineKey]*record{}, gone: map[serverKey]time.Time{}, deleted: map[serverKey]time.Time{},
+		unseen: map[placedClass]unseenServers{},
 	}
 }
 
@@ -375,6 +379,20 @@ func (m *memory) goneAt(ref *machineRef, serverID string) time.Time {
 	return m.gone[serverKey{ref.place, serverID}]
 }
 
+// deleteAccepted records that a DELETE for a server was accepted.
+func (m *memory) deleteAccepted(ref *machineRef, serverID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deleted[serverKey{ref.place, serverID}] = m.clock.Now()
+}
+
+// wasDeleted reports whether this process has had a DELETE for a server accepted.
+func (m *memory) wasDeleted(ref *machineRef, serverID string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.deleted[serverKey{ref.place, serverID}].IsZero()
+}
+
 // shown records that a GET shows a server: it is not gone, even if that was proved before.
 func (m *memory) shown(ref *machineRef, serverID string) {
 	m.mu.Lock()
@@ -456,5 +474,7 @@ func (m *memory) sweep(now time.Time) {
 	m.swept = now
 	maps.DeleteFunc(m.records, func(_ machineKey, r *record) bool { return now.Sub(r.used) > recordLifetime })
 	maps.DeleteFunc(m.unseen, func(_ placedClass, u unseenServers) bool { return now.Sub(u.until) > recordLifetime })
-	maps.DeleteFunc(m.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
+	for _, times := range []map[serverKey]time.Time{m.gone, m.deleted} {
+		maps.DeleteFunc(times, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
+	}
 }

@@ -225,6 +225,27 @@ func TestTheEndOfADeletionIsToldSoon(t *testing.T) {
 	}
 }
 
+// The orphan collector may delete the server of a Machine whose ProviderID could not be written. Then the project is
+// empty, and the API may answer 403 for a deleted server: the DELETE of that call counts for the Machine's own deletion.
+func TestADeletionEndsThatTheOrphanCollectorBegan(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"404": {Operation: "DeleteServer", Server: "none"}, "403": {Operation: "GetServer", ForbiddenAfterDelete: true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithDeleteDuration(2*time.Second))
+			id := serverOf(withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID))
+			<-time.After(2 * time.Minute)
+			r.cloud.Inject(fault)
+			r.mustDelete(orphan("m1", id))
+			<-time.After(5 * time.Second)
+			began := time.Now()
+			r.mustRemove(machine("m1"))
+			wantWithin(t, began, 30*time.Second)
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
 // What nobody asked for is believed after 15 s, not before, and then told.
 func TestAServerThatSomebodyDeletedIsBelievedGoneAfter15Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

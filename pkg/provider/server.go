@@ -203,7 +203,7 @@ type sighting struct {
 func (c *call) track(serverID string) *tracked {
 	return &tracked{
 		call: c, id: serverID, polls: pollsFrom(c.clock.Now()), reads: c.newWait(), steps: c.newWait(),
-		getOnly: c.memory.wasGone(&c.ref, serverID),
+		getOnly: c.memory.wasGone(&c.ref, serverID), removal: removal{byOther: c.memory.wasDeleted(&c.ref, serverID)},
 	}
 }
 
@@ -371,7 +371,7 @@ func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observati
 	switch {
 	case isServerNotFound(seen.err), seen.err == nil && seen.server.Status == statusDeleted:
 		seen.server, seen.err, seen.evidence = nil, nil, getNotFound
-	case isForbidden(seen.err) && !t.removal.accepted.IsZero():
+	case isForbidden(seen.err) && t.removal.wasAccepted():
 		seen.server, seen.err, seen.evidence = nil, nil, getForbidden
 		t.getOnly = c.memory.wasGone(&c.ref, t.id)
 	case seen.err != nil && ctx.Err() == nil && !isSessionWide(seen.err):
@@ -543,6 +543,8 @@ type removal struct {
 	// sent, accepted and first are the times of the last DELETE, of the last accepted one, and of the
 	// first accepted one while the server was not DELETING.
 	sent, accepted, first time.Time
+	// byOther reports whether a DELETE of another call of this process had been accepted before.
+	byOther bool
 	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read
 	// has shown it DELETING since.
 	before      string
@@ -558,7 +560,10 @@ type removal struct {
 
 // isExpected reports whether the server should go away: our DELETE was accepted, or a read has
 // shown it DELETING.
-func (r *removal) isExpected() bool { return !r.accepted.IsZero() || r.wasDeleting }
+// wasAccepted reports whether a DELETE of this process was accepted.
+func (r *removal) wasAccepted() bool { return !r.accepted.IsZero() || r.byOther }
+
+func (r *removal) isExpected() bool { return r.wasAccepted() || r.wasDeleting }
 
 // sendDelete requests the deletion of the server as last seen. A DELETE that is answered 404 was
 // not accepted, and proves nothing. None is sent, without an error, if the server now belongs to a
@@ -584,6 +589,7 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	t.due = t.polls.since.Add(t.polls.first)
 	r.wasRetried, r.hasFailed, r.wasDeleting = r.hasFailed, false, false
 	r.accepted, r.before = now, t.last.server.Status
+	c.memory.deleteAccepted(&c.ref, t.id)
 	unjoined.deleteAccepted(c.meters)
 	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
 	return nil
@@ -597,7 +603,7 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	case r.isOwed:
 	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
 		return nil
-	case server.IsDeleting(), !r.isExpected():
+	case server.IsDeleting(), r.accepted.IsZero() && !r.wasDeleting:
 	case !t.hasFailed(server, now):
 		return nil
 	case t.last.byList && !t.getsFail: // it may be old

@@ -558,11 +558,11 @@ type removal struct {
 	hasFailed, wasRetried bool
 }
 
-// isExpected reports whether the server should go away: our DELETE was accepted, or a read has
-// shown it DELETING.
 // wasAccepted reports whether a DELETE of this process was accepted.
 func (r *removal) wasAccepted() bool { return !r.accepted.IsZero() || r.byOther }
 
+// isExpected reports whether the server should go away: our DELETE was accepted, or a read has
+// shown it DELETING.
 func (r *removal) isExpected() bool { return r.wasAccepted() || r.wasDeleting }
 
 // sendDelete requests the deletion of the server as last seen. A DELETE that is answered 404 was

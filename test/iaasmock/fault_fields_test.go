@@ -95,6 +95,8 @@ func faultRows() map[string]faultRow {
 		"Operation":   {broken, fault{Status: 503}, read},
 		"Match":       {and(broken, func(f *fault) { f.Match = func(*http.Request) bool { return false } }), broken, list},
 		"Server":      {fault{Status: 503, Server: "old"}, fault{Status: 503, Server: "other"}, read},
+		"MachineType": {and(ends, func(f *fault) { f.MachineType = "m2i.8" }), ends, create},
+		"Zone":        {and(ends, func(f *fault) { f.Zone = iaasmock.DefaultAvailabilityZone }), ends, create},
 		"Probability": {and(broken, func(f *fault) { f.Probability = 0.01 }), broken, list},
 		"Rate":        {rated, broken, list},
 		"Burst":       {and(rated, func(f *fault) { f.Burst = 2 }), rated, twice},

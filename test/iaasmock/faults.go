@@ -107,12 +107,14 @@ func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Requ
 // been checked yet, cannot be read.
 func orderedSubject(body []byte) (fault.Subject, bool) {
 	var order struct {
-		Name string `json:"name"`
+		Name        string `json:"name"`
+		MachineType string `json:"machineType"`
+		Zone        string `json:"availabilityZone"`
 	}
 	if err := json.Unmarshal(body, &order); err != nil {
 		return fault.Subject{}, false
 	}
-	return fault.Subject{Name: order.Name}, true
+	return fault.Subject{Name: order.Name, MachineType: order.MachineType, Zone: order.Zone}, true
 }
 
 func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok bool) {
@@ -130,5 +132,5 @@ func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok
 }
 
 // createServerOperation is the only operation whose faults read the body, for the new server's
-// name.
+// name, machine type and zone.
 const createServerOperation = "CreateServer"

@@ -162,11 +162,12 @@ func (e *entry) fits(call *Call) bool {
 	if !e.has(call.Operation) || e.Match != nil && !e.Match(call.Request) {
 		return false
 	}
-	if e.Server == "" {
+	if e.Server == "" && e.MachineType == "" && e.Zone == "" {
 		return true
 	}
 	s, ok := call.Subject()
-	return ok && (e.Server == s.Name || e.Server == s.ID)
+	return ok && (e.Server == "" || e.Server == s.Name || e.Server == s.ID) &&
+		(e.MachineType == "" || e.MachineType == s.MachineType) && (e.Zone == "" || e.Zone == s.Zone)
 }
 
 func (e *entry) over(now time.Time) bool {
@@ -191,4 +192,6 @@ type Call struct {
 type Subject struct {
 	// ID is empty for a server that the call would create.
 	ID, Name string
+	// MachineType and Zone are what CreateServer asks for; empty for other calls.
+	MachineType, Zone string
 }

@@ -40,6 +40,9 @@ type Fault struct {
 	// calls with the server or its NIC in the path. Validate refuses it for an Operation that is
 	// about no server, such as a list.
 	Server string
+	// MachineType and Zone select the CreateServer calls that ask for this machine type, and for this
+	// availability zone.
+	MachineType, Zone string
 	// Probability is that of hitting a selected call, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
 	Probability float64
@@ -147,7 +150,7 @@ func (f *Fault) has(operation string) bool {
 
 // hasEffect reports whether the fault has an effect other than a delay.
 func (f Fault) hasEffect() bool {
-	f.Name, f.Operation, f.Match, f.Server = "", "", nil, ""
+	f.Name, f.Operation, f.Match, f.Server, f.MachineType, f.Zone = "", "", nil, "", "", ""
 	f.Probability, f.Rate, f.Burst, f.Count, f.After, f.Duration = 0, 0, 0, 0, 0, 0
 	f.Delay, f.DelayMax, f.AnswerDelay = 0, 0, 0
 	return !reflect.ValueOf(f).IsZero()

@@ -68,6 +68,7 @@ func TestParse(t *testing.T) {
 		`{"operation":"CreateServer","errorMessage":"x"}`:             "errorMessage needs a finalStatus",
 		`{"operation":"ListServers","neverBoots":true}`:               "operation: neverBoots needs CreateServer",
 		`{"operation":"ListServers","server":"m1","status":503}`:      "operation: server needs IaaS or CreateServer or",
+		`{"operation":"DeleteServer","zone":"eu01-1","status":503}`:   "operation: zone needs CreateServer",
 		`{"operation":"ListServers","cutOffAt":-1}`:                   "cutOffAt: invalid -1; want the number of items",
 		`{"status":429,"header":"Retry-After: 5"}`:                    `header: invalid "Retry-After: 5"; want {"Retry-After":["5"]}`,
 		`{"status":429,"header":{"Retry-After":["5\r\nX-Other: y"]}}`: `header: invalid "Retry-After"; want a name and values without`,

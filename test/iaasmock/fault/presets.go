@@ -21,7 +21,8 @@ type Preset struct {
 }
 
 // Presets returns ready-made faults. Each lasts until it is removed or its Duration is over; narrow it
-// with Count, Probability or Duration, and with Server if it is about servers.
+// with Count, Probability or Duration, with Server if it is about servers, and with MachineType and
+// Zone if it is about new ones.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {
@@ -50,6 +51,9 @@ func serverPresets() []Preset {
 		{"quota-exceeded", "CreateServer is refused: the project's quota is used up.", Fault{
 			Operation: create, Status: http.StatusForbidden,
 			Body: `{"code":403,"msg":"Quota exceeded for cores: Requested 2, but already used 20 of 20 cores"}`}},
+		{"full-zone", "New servers in zone eu01-1 end in ERROR: no host of the zone has room for them.", Fault{
+			Operation: create, Zone: "eu01-1", FinalStatus: statusError,
+			ErrorMessage: "No valid host was found. There are not enough hosts available."}},
 		{"boot-error", "New servers end in ERROR: they cannot be built.", Fault{
 			Operation: create, FinalStatus: statusError,
 			ErrorMessage: "Build of instance aborted: Failed to allocate the network(s), not rescheduling."}},

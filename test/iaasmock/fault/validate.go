@@ -90,6 +90,8 @@ func (f *Fault) validateOperation() error {
 // Fields that are missing here work with all operations.
 var worksWith = map[string][]string{
 	"server":               append([]string{"", OperationIaaS}, operationsOfServers...),
+	"machineType":          {operationCreate},
+	"zone":                 {operationCreate},
 	"finalStatus":          {operationCreate, "DeleteServer"},
 	"errorMessage":         {operationCreate, "DeleteServer"},
 	"neverBoots":           {operationCreate},

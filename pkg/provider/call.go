@@ -146,9 +146,11 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	}
 }
 
-// serverRequest returns the request for the machine's server.
-func (c *call) serverRequest() *ServerRequest {
-	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec}
+// serverRequest returns the request for the machine's server, of one of the spec's choices.
+func (c *call) serverRequest(of apis.Choice) *ServerRequest {
+	spec := *c.spec
+	spec.MachineType, spec.AvailabilityZone = of.MachineType, of.AvailabilityZone
+	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: &spec}
 }
 
 // warn logs suspicious but valid settings of a class, each at most once an hour.

@@ -34,8 +34,13 @@ func (p *Provider) createMachine(
 		addresses, err = server.awaitReady(ctx)
 	}
 	if err != nil {
-		return nil, create.failed(ctx, server, err)
+		err = create.failed(ctx, server, err)
+		if isExhausted(err) { // now it is the autoscaler's turn
+			c.memory.endRound(&c.ref)
+		}
+		return nil, err
 	}
+	c.memory.endRound(&c.ref)
 	c.meters.ready(c.class, server.id)
 	return &driver.CreateMachineResponse{
 		ProviderID: c.providerID(server.id), NodeName: c.machine, Addresses: addresses,

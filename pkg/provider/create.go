@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 	if c.fromOpenStack {
 		return c.takeOver(ctx)
 	}
-	if err := c.checkExhausted(); err != nil && c.isWithoutServer() {
+	if _, err := c.nextChoice(); err != nil && c.isWithoutServer() {
 		return nil, err
 	}
 	if known := c.record().serverID; known != "" {
@@ -61,7 +62,7 @@ func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 			return server, err
 		case c.lost != nil:
 			return nil, c.lost
-		case len(c.deleting) > 0 && isExclusive(c.spec):
+		case len(c.deleting) > 0 && c.spec.IsExclusive():
 			if err := c.awaitDeleting(ctx); err != nil {
 				return nil, err
 			}
@@ -72,13 +73,6 @@ func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 		}
 		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
 	}
-}
-
-// isExclusive reports whether the spec names NICs or volumes: they attach to one server at a time.
-func isExclusive(spec *apis.ProviderSpec) bool {
-	boot := spec.BootVolume
-	return spec.Networking != nil && len(spec.Networking.NICIDs) > 0 || len(spec.Volumes) > 0 ||
-		boot != nil && boot.Source != nil && boot.Source.Type == apis.SourceVolume
 }
 
 // isWithoutServer reports whether this process knows of no server of the Machine, and of no POST
@@ -171,7 +165,8 @@ func (t *tracked) awaitLabelled(ctx context.Context) error {
 // createOne sends the POST, and reads the server in its answer. errOutcomeUnknown: the POST may
 // have created another server.
 func (c *creation) createOne(ctx context.Context) (*tracked, error) {
-	if err := c.checkExhausted(); err != nil {
+	choice, err := c.nextChoice()
+	if err != nil {
 		return nil, err
 	}
 	if len(c.deleting) > 1 { // they use up the quota for a third one
@@ -180,16 +175,16 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
 			c.deleting[0].ID, c.deleting[1].ID, c.machine))
 	}
-	switch err := c.memory.claim(&c.ref, c.class, c.lookedAt); {
+	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookedAt); {
 	case errors.Is(err, errUnseen):
 		return nil, newError(ReasonNotReady, "no read has ever shown a server that was created for class %s: the next one is created "+
 			"1 to 16 minutes later, or once a read shows one of the class (check that the service account may read servers)", c.class)
 	case err != nil:
 		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
 	}
-	created, err := c.post(ctx)
+	created, err := c.post(ctx, choice)
 	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
-		return nil, c.ended(err)
+		return nil, c.ended(c.noteExhausted(err, choice))
 	}
 	if err != nil {
 		c.lost = err
@@ -207,10 +202,15 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 }
 
 // post sends a claimed POST, and records its outcome.
-func (c *creation) post(ctx context.Context) (*Server, error) {
+func (c *creation) post(ctx context.Context, choice apis.Choice) (*Server, error) {
 	end := c.memory.lost // also after a panic
 	defer func() { end(&c.ref) }()
-	server, err := c.client.CreateServer(ctx, c.serverRequest())
+	if choice != c.spec.Choices()[0] {
+		c.meters.fellBack(c.class, choice)
+		klog.InfoS("Requesting a server of a fallback", "machine", c.machine, "machineClass", c.class,
+			"machineType", choice.MachineType, "zone", choice.AvailabilityZone)
+	}
+	server, err := c.client.CreateServer(ctx, c.serverRequest(choice))
 	switch {
 	case err == nil:
 		end = func(ref *machineRef) { c.memory.accepted(ref, server.ID) }
@@ -218,7 +218,6 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 	case !outcomeUnknown(err):
 		end = c.memory.refused
 	}
-	c.noteExhausted(err)
 	return server, err
 }
 
@@ -266,7 +265,7 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	if c.fromOpenStack {
 		return fault
 	}
-	c.noteExhausted(fault)
+	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
 	if _, text := Classify(fault); c.failsLikeOthers(t.id) && ReasonIn(text) == ReasonServerFailed {
 		fault = newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
 	}
@@ -355,12 +354,12 @@ func (t *tracked) makeReady(ctx context.Context, server *Server) ([]corev1.NodeA
 	return nil, t.steps.afterStep(ctx, err, t.state())
 }
 
-// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type does
-// not exist, gets the same answer without a POST: every event of a class makes the manager call for
+// exhaustedFor is how long a class that ran out of quota, or a choice of it that has no capacity or
+// whose machine type does not exist, gets the same answer without a POST: every event of a class makes the manager call for
 // all of its Machines, regardless of its retry period.
 const exhaustedFor = time.Minute
 
-// classErrors are the last errors of exhausted classes.
+// classErrors are the last errors of exhausted classes and choices.
 type classErrors = recent.Map[classKey, classError]
 
 // classKey identifies a class across sessions, and where it matters its refused providerSpec, since
@@ -369,6 +368,8 @@ type classKey struct {
 	place
 	class string
 	spec  specHash
+	// choice is zero for all of the class's.
+	choice apis.Choice
 }
 
 // classError is the answer to a class's Machines until the given time.
@@ -385,19 +386,68 @@ func (c *call) specKey() classKey {
 	return key
 }
 
-// noteExhausted records the error if it exhausts the class.
-func (c *call) noteExhausted(err error) {
-	if isExhausted(err) {
-		c.exhausted.Set(c.specKey(), classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
+// noteExhausted records the error of a choice's server if it exhausts the class or the choice. It
+// returns the error for the manager: Unavailable while another choice is left.
+func (c *creation) noteExhausted(err error, choice apis.Choice) error {
+	if !isExhausted(err) {
+		return err
 	}
+	key := c.specKey()
+	if isAboutChoice(err) {
+		key.choice = choice
+		c.memory.noCapacity(&c.ref, choice)
+	}
+	c.exhausted.Set(key, classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
+	next, none := c.nextChoice()
+	if none != nil {
+		return err
+	}
+	_, text := Classify(err)
+	return &Error{Reason: ReasonIn(text), Text: fmt.Sprintf("%s; next: %s", choice, next), isRetried: true, err: err}
 }
 
-// checkExhausted returns the recorded error of an exhausted class, while it holds.
-func (c *call) checkExhausted() error {
-	if found, ok := c.exhausted.Lookup(c.specKey()); ok && c.clock.Now().Before(found.until) {
+// nextChoice returns the choice for the Machine's next server: the first that has failed neither in
+// the Machine's round nor, for exhaustedFor, for another Machine of the class. The error is that of
+// an exhausted class.
+func (c *call) nextChoice() (apis.Choice, error) {
+	err := c.exhaustedBy(apis.Choice{})
+	if err != nil {
+		return apis.Choice{}, err
+	}
+	choices, failed := c.spec.Choices(), c.record().failed
+	for _, choice := range choices {
+		known := c.exhaustedBy(choice)
+		if known == nil && !slices.Contains(failed, choice) {
+			return choice, nil
+		}
+		err = cmp.Or(known, err)
+	}
+	return choices[0], err // without an error the class was edited: all that is left of it has failed before
+}
+
+// exhaustedBy returns the recorded error of a choice, or of the whole class, while it holds.
+func (c *call) exhaustedBy(choice apis.Choice) error {
+	key := c.specKey()
+	key.choice = choice
+	if found, ok := c.exhausted.Lookup(key); ok && c.clock.Now().Before(found.until) {
 		return found.err
 	}
 	return nil
+}
+
+// choiceOf returns the choice that a server of the Machine was created with. After a restart its
+// machine type and zone tell it.
+func (c *creation) choiceOf(server *Server) apis.Choice {
+	if r := c.record(); r.post.named == server.ID {
+		return r.post.choice
+	}
+	is := apis.Choice{MachineType: server.MachineType, AvailabilityZone: server.Zone}
+	for _, choice := range c.spec.Choices() {
+		if choice.MachineType == is.MachineType && (choice.AvailabilityZone == "" || choice == is) {
+			return choice
+		}
+	}
+	return is // of a class that was edited since
 }
 
 // labelsMissing returns the error for a server from the answer to the Machine's POST that has the

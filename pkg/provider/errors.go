@@ -136,7 +136,8 @@ var reasonCodes = map[Reason]codes.Code{
 // Reasons returns all reasons, sorted.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonCodes)) }
 
-// Code returns the code with which the manager gets the reason.
+// Code returns the code with which the manager gets the reason. Only while a class has a fallback
+// left, NoCapacity and UnknownMachineType come with Unavailable.
 func (r Reason) Code() codes.Code {
 	if code, known := reasonCodes[r]; known {
 		return code
@@ -168,7 +169,10 @@ type Error struct {
 	// Label is the server's label by which it is not the machine's; "" if the failure is about
 	// something else.
 	Label string
-	err   error
+	// isRetried reports whether the next call tries something else: then the code is Unavailable, for
+	// which the manager calls again within seconds.
+	isRetried bool
+	err       error
 }
 
 // Error returns a text that is safe to log: Text may repeat names and IDs of any length.
@@ -473,6 +477,9 @@ var rules = []rule{
 func Classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
+		if decided.isRetried {
+			return codes.Unavailable, decided.Error()
+		}
 		return decided.Reason.Code(), decided.Error()
 	}
 	rule := &rules[ruleOf(err)]
@@ -546,6 +553,13 @@ func isExhausted(err error) bool {
 	}
 	code, _ := Classify(err)
 	return code == codes.ResourceExhausted
+}
+
+// isAboutChoice reports whether an error is about a machine type or zone, so that another one may
+// have room; a quota holds for all.
+func isAboutChoice(err error) bool {
+	_, text := Classify(err)
+	return slices.Contains([]Reason{ReasonNoCapacity, ReasonUnknownMachineType}, ReasonIn(text))
 }
 
 // outcomeUnknown reports whether a failed POST may have created a server: unless the API refused

@@ -28,6 +28,7 @@ import (
 // them.
 var sentElsewhere = map[string]string{
 	"region":           "is in the URL",
+	"fallbacks":        "sent as machineType and availabilityZone, once these have no capacity",
 	"allowedAddresses": "sent by a PATCH of the NICs, once the server runs",
 }
 
@@ -213,6 +214,8 @@ func set(field reflect.Value, text string) {
 	case reflect.Pointer:
 		field.Set(reflect.New(field.Type().Elem()))
 		set(field.Elem(), text)
+	case reflect.Struct:
+		set(field.Field(0), text)
 	case reflect.Slice:
 		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 		set(field.Index(0), text)

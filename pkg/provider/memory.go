@@ -6,10 +6,13 @@ package provider
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 const (
@@ -50,7 +53,10 @@ type record struct {
 	post     post
 	// fault is why the last server ended in ERROR; nil if none did since the last adoption.
 	fault error
-	nics  seenNICs
+	// failed are the class's choices that had no capacity since the round began: with the Machine's
+	// first POST, or the first after an answer to the manager that there is capacity nowhere.
+	failed []apis.Choice
+	nics   seenNICs
 	// met is the time of this process's first call for a Machine of this name, used that of the last.
 	// hadServer reports whether it has sent a POST for such a Machine, or seen a server of that name.
 	met, used time.Time
@@ -59,8 +65,9 @@ type record struct {
 
 // post is the last POST for a Machine.
 type post struct {
-	sent  time.Time
-	class string
+	sent   time.Time
+	class  string
+	choice apis.Choice
 	// ended is zero while the request is in flight.
 	ended time.Time
 	// named is the server in the answer; "" if the answer is lost, or named another machine's server.
@@ -238,7 +245,7 @@ func (p *post) certain(now time.Time, settle time.Duration) time.Time {
 // lookedAt is the start of the look-up that showed no server. claim returns errClaimed if the
 // look-up could not have seen the last POST's result, if a POST is in flight, or if the Machine has
 // a server; and errUnseen while POSTs of a class whose servers no read shows are delayed.
-func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error {
+func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, lookedAt time.Time) error {
 	err := errClaimed
 	m.take(ref, func(r *record) {
 		now, key := m.clock.Now(), placedClass{ref.place, class}
@@ -252,7 +259,7 @@ func (m *memory) claim(ref *machineRef, class string, lookedAt time.Time) error 
 			return
 		}
 		err = nil
-		r.post, r.uid, r.created, r.hadServer = post{sent: now, class: class}, ref.uid, ref.created, true
+		r.post, r.uid, r.created, r.hadServer = post{sent: now, class: class, choice: choice}, ref.uid, ref.created, true
 		if isUnseen { // whichever Machine asks next
 			held.posts++
 			held.until = now.Add(held.wait())
@@ -346,6 +353,14 @@ func (m *memory) failed(ref *machineRef, serverID string, fault error) {
 	m.drop(ref, serverID)
 	m.change(ref, func(r *record) { r.fault = fault })
 }
+
+// noCapacity records that there is no capacity for a choice.
+func (m *memory) noCapacity(ref *machineRef, choice apis.Choice) {
+	m.change(ref, func(r *record) { r.failed = append(slices.Clip(r.failed), choice) })
+}
+
+// endRound lets the Machine's next POST begin with the class's first choice again.
+func (m *memory) endRound(ref *machineRef) { m.change(ref, func(r *record) { r.failed = nil }) }
 
 // serverGone records that a server was proved gone. If no read ever showed it, the answer to the
 // POST may have named a wrong one: the POST is lost.

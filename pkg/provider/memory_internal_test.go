@@ -11,6 +11,8 @@ import (
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 const testSettle = 30 * time.Second
@@ -53,7 +55,7 @@ func TestClaim(t *testing.T) {
 	again := with(m1, func(ref *machineRef) { ref.uid, ref.created = "another uid", epoch.Add(time.Minute) })
 	fails := errors.New("ERROR")
 	posted := func(n notebook) { // a POST from 0 s to 10 s
-		_ = n.claim(m1, "a", epoch)
+		_ = n.claim(m1, "a", apis.Choice{}, epoch)
 		n.pass(10 * time.Second)
 	}
 	accepted := func(n notebook) { posted(n); n.accepted(m1, "s1") }
@@ -96,7 +98,7 @@ func TestClaim(t *testing.T) {
 		"lost, and the Machine was deleted": {func(n notebook) { lost(n); n.forget(m1) }, m1, 0, true},
 		"another Machine's POST is lost":    {lost, refOf("m2"), 0, true},
 		"lost, forgotten by an older Machine": {func(n notebook) {
-			_ = n.claim(again, "a", epoch)
+			_ = n.claim(again, "a", apis.Choice{}, epoch)
 			n.lost(again)
 			n.forget(m1)
 		}, again, testSettle - 1, false},
@@ -105,10 +107,10 @@ func TestClaim(t *testing.T) {
 			n := newNotebook()
 			row.before(n)
 			n.clock.SetTime(epoch.Add(time.Hour - 1))
-			if got := n.claim(row.ref, "a", epoch.Add(row.lookedAt)) == nil; got != row.want {
+			if got := n.claim(row.ref, "a", apis.Choice{}, epoch.Add(row.lookedAt)) == nil; got != row.want {
 				t.Fatalf("claim is %t, want %t", got, row.want)
 			}
-			if again := n.claim(row.ref, "a", n.clock.Now()) == nil; row.want && again {
+			if again := n.claim(row.ref, "a", apis.Choice{}, n.clock.Now()) == nil; row.want && again {
 				t.Error("a second claim beside a POST in flight")
 			}
 		})
@@ -127,7 +129,7 @@ func TestARecordBelongsToOnePlace(t *testing.T) {
 				"accepted":  func(n notebook) { n.accepted(m1, "s1") },
 			} {
 				n := newNotebook()
-				_ = n.claim(m1, "a", epoch)
+				_ = n.claim(m1, "a", apis.Choice{}, epoch)
 				end(n)
 				n.pass(testSettle)
 				if other, is := n.elsewhere(moved); !is || other != m1.place {
@@ -135,14 +137,15 @@ func TestARecordBelongsToOnePlace(t *testing.T) {
 				}
 				n.accepted(moved, "s2")
 				n.adopt(moved, "s2")
-				if n.claim(moved, "a", n.clock.Now()) == nil || n.get(moved).serverID != "" || !n.certain(moved).IsZero() || n.get(m1).serverID == "s2" {
+				claimed := n.claim(moved, "a", apis.Choice{}, n.clock.Now())
+				if claimed == nil || n.get(moved).serverID != "" || !n.certain(moved).IsZero() || n.get(m1).serverID == "s2" {
 					t.Errorf("%s: a call changes the record of another place: %+v", state, n.get(m1))
 				}
 			}
 			n := newNotebook()
-			_ = n.claim(m1, "a", epoch)
+			_ = n.claim(m1, "a", apis.Choice{}, epoch)
 			n.refused(m1)
-			if _, is := n.elsewhere(moved); is || n.claim(moved, "a", epoch) != nil {
+			if _, is := n.elsewhere(moved); is || n.claim(moved, "a", apis.Choice{}, epoch) != nil {
 				t.Error("a record without a server keeps its place")
 			}
 			n.serverGone(m1, "s1")
@@ -174,7 +177,7 @@ func TestTheMemoryShrinks(t *testing.T) {
 	const machines = 100
 	for i := range machines {
 		ref := refOf(fmt.Sprint("m", i))
-		_ = n.claim(ref, "a", epoch)
+		_ = n.claim(ref, "a", apis.Choice{}, epoch)
 		n.lost(ref)
 		n.serverGone(ref, fmt.Sprint("s", i))
 	}
@@ -196,7 +199,7 @@ func TestTheMemoryShrinks(t *testing.T) {
 func TestAClassWhoseServersNoReadShowsWaits(t *testing.T) {
 	n := newNotebook()
 	n.neverSeen(refOf("m1"), "a")
-	ask := func(machine string) error { return n.claim(refOf(machine), "a", n.clock.Now()) }
+	ask := func(machine string) error { return n.claim(refOf(machine), "a", apis.Choice{}, n.clock.Now()) }
 	for i, minutes := range []int{1, 2, 4, 8, 16, 16} {
 		n.pass(time.Duration(minutes)*time.Minute - time.Second)
 		machine := "m" + strconv.Itoa(i+2)
@@ -217,7 +220,7 @@ func TestAClassWhoseServersNoReadShowsWaits(t *testing.T) {
 		if err := ask("other"); !errors.Is(err, errUnseen) {
 			t.Errorf("another Machine's POST is allowed beside POST %d: %v", i, err)
 		}
-		if err := n.claim(refOf("other-class"), "b", n.clock.Now()); i == 0 && err != nil {
+		if err := n.claim(refOf("other-class"), "b", apis.Choice{}, n.clock.Now()); i == 0 && err != nil {
 			t.Errorf("another class waits, too: %v", err)
 		}
 	}
@@ -234,7 +237,7 @@ func TestAMachineOfWhichLittleIsKnownMayHaveHadAServer(t *testing.T) {
 	if !n.neverHadOne(ahead) {
 		t.Error("it may have had one")
 	}
-	_ = n.claim(ahead, "a", epoch)
+	_ = n.claim(ahead, "a", apis.Choice{}, epoch)
 	n.lost(ahead)
 	if n.neverHadOne(ahead) {
 		t.Error("it had none after a POST that was lost")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // classLifetime is how long the metrics of a class are kept after the last driver call or list that
@@ -32,6 +34,7 @@ type meters struct {
 	// orphanRefusals counts servers that otherwise would be billed unnoticed.
 	orphanRefusals prometheus.Counter
 	neverJoined    *prometheus.CounterVec
+	fallbacks      *prometheus.CounterVec
 	volumesLeft    prometheus.Counter
 	creation       *prometheus.HistogramVec
 	deletion       *prometheus.HistogramVec
@@ -62,10 +65,12 @@ type classMeter struct {
 	servers map[scopeKey]*serverCounts
 	// keyExpiry is the expiry of the key in the last driver call.
 	keyExpiry time.Time
+	// fallbacks are the choices that are counted one by one.
+	fallbacks map[apis.Choice]bool
 }
 
 // serverKind is the key by which servers are counted.
-type serverKind struct{ machineType, state string }
+type serverKind struct{ machineType, zone, state string }
 
 // serverCounts are a class's servers in one list.
 type serverCounts struct {
@@ -131,10 +136,14 @@ func newMeters(clock clock.PassiveClock) *meters {
 		"Time from the first accepted request to delete a server until it is proved gone; without orphans, "+
 			"which nobody waits for.",
 		5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
+	m.fallbacks = counter("stackit_fallbacks_total",
+		"Requests for a server of a class's fallback, by its machine type and zone, because there was no "+
+			"capacity for what the class asks for first. More than 32 combinations per class are reported as other.",
+		"machine_class", "machine_type", "zone")
 	m.servers = gauge("stackit_servers",
-		"Servers of the last list by class, machine type and state; it costs no call. "+
+		"Servers of the last list by class, machine type, zone and state; it costs no call. "+
 			"More than 32 combinations per class are reported as other.",
-		"machine_class", "machine_type", "state")
+		"machine_class", "machine_type", "zone", "state")
 	m.unknown = gauge("stackit_servers_of_unknown_classes",
 		"Servers of the cluster with the driver's labels whose MachineClass no call of the manager has named for "+
 			"an hour, in the last list of the whole cluster; 0 if there was none for an hour. No call is made "+
@@ -212,7 +221,7 @@ func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, me
 		counts.add(listed)
 	}
 	for kind, count := range counts.kinds {
-		gauge(m.servers, float64(count), kind.machineType, kind.state)
+		gauge(m.servers, float64(count), kind.machineType, kind.zone, kind.state)
 	}
 	for status, count := range counts.windows {
 		gauge(m.maintained, float64(count), status)
@@ -250,9 +259,9 @@ func (s *serverCounts) total() int {
 
 // count adds one server.
 func (s *serverCounts) count(server *Server) {
-	kind := serverKind{server.MachineType, server.Status}
+	kind := serverKind{server.MachineType, server.Zone, server.Status}
 	if _, counted := s.kinds[kind]; !counted && len(s.kinds) >= maxKinds {
-		kind = serverKind{otherKind, otherKind}
+		kind = serverKind{otherKind, otherKind, otherKind}
 	}
 	s.kinds[kind]++
 	if server.Maintenance == nil {
@@ -284,6 +293,7 @@ func (m *meters) sweep() {
 		if old {
 			m.creation.DeleteLabelValues(class)
 			m.deletion.DeleteLabelValues(class)
+			m.fallbacks.DeletePartialMatch(prometheus.Labels{"machine_class": class})
 		}
 		return old
 	})
@@ -325,7 +335,7 @@ func (m *meters) nameClass(class string, keyExpiry time.Time) {
 func (m *meters) class(class string) *classMeter {
 	meter, known := m.classes[class]
 	if !known {
-		meter = &classMeter{servers: map[scopeKey]*serverCounts{}}
+		meter = &classMeter{servers: map[scopeKey]*serverCounts{}, fallbacks: map[apis.Choice]bool{}}
 		m.classes[class] = meter
 	}
 	meter.named = m.clock.Now()
@@ -382,7 +392,19 @@ func (m *meters) duplicate(err error) {
 	m.duplicates.WithLabelValues(deletion).Inc()
 }
 
-// maxKinds limits the combinations of machine type and state per class; the rest are counted as
+// fellBack counts a request for a server of a fallback.
+func (m *meters) fellBack(class string, choice apis.Choice) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counted := m.class(class).fallbacks
+	if !counted[choice] && len(counted) >= maxKinds {
+		choice = apis.Choice{MachineType: otherKind, AvailabilityZone: otherKind}
+	}
+	counted[choice] = true
+	m.fallbacks.WithLabelValues(class, choice.MachineType, choice.AvailabilityZone).Inc()
+}
+
+// maxKinds limits the combinations of machine type, zone and state per class; the rest are counted as
 // otherKind. maxClasses limits the counted classes of a list. No cluster has so many: the API's
 // answers must not determine the number of series.
 const (

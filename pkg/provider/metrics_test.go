@@ -93,7 +93,7 @@ func TestMetricsOfAMachinesLife(t *testing.T) {
 		if got := m.seconds(metricCreation); got < bootDuration.Seconds() || got > 2*bootDuration.Seconds() {
 			t.Errorf("the creation took %vs, the server boots in %s", got, bootDuration)
 		}
-		m.wantSeries(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE": 1})
+		m.wantSeries(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE eu01-m": 1})
 		m.wantSeries(metricDeletion, map[string]float64{})
 
 		m.mustDelete(m.deleted(withID(machine("m1"), made.ProviderID)))
@@ -153,7 +153,9 @@ func TestMetricsOfSecondServers(t *testing.T) {
 func TestServersAreCountedByTheLastList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newRig(t)
-		kind := func(class, state string) string { return class + " " + iaasmock.DefaultMachineType + " " + state }
+		kind := func(class, state string) string {
+			return class + " " + iaasmock.DefaultMachineType + " " + state + " eu01-m"
+		}
 		m.makeServer("m1", nil)
 		failed := m.makeServer("m2", nil)
 		m.setStatus(failed, iaasmock.StatusError, "broken")
@@ -296,7 +298,7 @@ func TestStatesOfServersAreBounded(t *testing.T) {
 		}
 		m.list()
 		series := m.series(metricServers)
-		if len(series) != 33 || series["class-a other other"] != 8 {
+		if len(series) != 33 || series["class-a other other other"] != 8 {
 			t.Errorf("%d series, want 33, the last one of 8 servers: %v", len(series), series)
 		}
 	})

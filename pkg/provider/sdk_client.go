@@ -224,7 +224,7 @@ func (e *exchange) unusable(err error) error {
 
 func (e *exchange) translated() *APIError {
 	translated := &APIError{Call: e.call, projectID: e.projectID}
-	translated.isExclusive = e.request != nil && isExclusive(e.request.Spec)
+	translated.isExclusive = e.request != nil && e.request.Spec.IsExclusive()
 	if e.response != nil {
 		translated.RequestID = spi.RequestID(e.response.Header)
 	}

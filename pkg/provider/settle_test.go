@@ -22,7 +22,7 @@ import (
 )
 
 // yieldingClock lets others run whenever somebody asks how long ago something was: as
-// checkExhausted does where a class is exhausted, between a look-up and the claim of a POST.
+// nextChoice does where a class is exhausted, between a look-up and the claim of a POST.
 type yieldingClock struct{ clock.RealClock }
 
 func (c yieldingClock) Since(t time.Time) time.Duration {
@@ -39,7 +39,7 @@ func TestCallsAtATimeMakeOneServer(t *testing.T) {
 		r.restart(provider.WithClock(yieldingClock{}))
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
 		r.class.Name = "class-b"
-		wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted) // checkExhausted has something to look at
+		wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted) // nextChoice has something to look at
 		r.class.Name = "class-a"
 		r.cloud.ResetCalls()
 		errs := make([]error, 8) // more than are read singly

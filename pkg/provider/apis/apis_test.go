@@ -107,6 +107,7 @@ func TestDecodeNeeded(t *testing.T) {
 		"another case alone":         {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
 		"wrong types":                {`{"region":7,"labels":{"a":1},"networking":[]}`, "providerSpec.region providerSpec.labels providerSpec.networking"},
 		"another case below":         {`{"networking":{"networkID":"n"}}`, "providerSpec.networking.networkId"},
+		"another case in a list":     {`{"fallbacks":[{"MachineType":"c2a.2"}]}`, ""},
 		"another case below and not": {`{"networking":{"networkID":"n","networkId":"m"}}`, ""},
 		"no object":                  {`[]`, "providerSpec"},
 	} {
@@ -171,6 +172,8 @@ func TestDecodeProviderSpecRefusesKeysInAnotherCase(t *testing.T) {
 		"at two levels": {`{"bootVolume":{"Source":{"type":"image","ID":"i"}}}`,
 			`bootVolume.source: Invalid value: is spelled "Source", must be "source"; ` +
 				`bootVolume.source.id: Invalid value: is spelled "ID", must be "id"`},
+		"in a list": {`{"fallbacks":[{"machineType":"c2a.2"},null,{"MachineType":"c2a.4"}]}`,
+			`fallbacks[2].machineType: Invalid value: is spelled "MachineType", must be "machineType"`},
 		"beside the right one": {`{"labels":{"a":"b"},"Labels":{"a":"c"}}`, `labels: Invalid value: is spelled "Labels", must be "labels"`},
 		"that is null":         {`{"Region":null}`, `region: Invalid value: is spelled "Region", must be "region"`},
 		"with a wrong value":   {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes", must be "volumes"`},

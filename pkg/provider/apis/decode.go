@@ -115,16 +115,35 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 				value = values[keys[other]] // may have keys in another case, too
 			}
 		}
-		switch {
-		case isNull(value):
-		case isStruct:
-			decoded := reflect.New(part.Type().Elem())
-			wrong = append(wrong, decodeFields(value, decoded.Elem(), at, only)...)
-			part.Set(decoded)
-		default:
-			_, problem := Decode(value, part.Addr().Interface(), at)
-			wrong = append(wrong, problem...)
+		if !isNull(value) {
+			wrong = append(wrong, decodePart(value, part, at, only)...)
 		}
+	}
+	return wrong
+}
+
+// decodePart decodes the value of a field: of a struct and of a list of structs with decodeFields.
+func decodePart(value []byte, into reflect.Value, path *field.Path, only []string) (wrong field.ErrorList) {
+	var part reflect.Kind
+	if into.Kind() == reflect.Pointer || into.Kind() == reflect.Slice {
+		part = into.Type().Elem().Kind()
+	}
+	switch {
+	case part == reflect.Struct && into.Kind() == reflect.Pointer:
+		decoded := reflect.New(into.Type().Elem())
+		wrong = decodeFields(value, decoded.Elem(), path, only)
+		into.Set(decoded)
+	case part == reflect.Struct:
+		var items []json.RawMessage
+		_, wrong = Decode(value, &items, path)
+		into.Set(reflect.MakeSlice(into.Type(), len(items), len(items)))
+		for i, item := range items {
+			if !isNull(item) {
+				wrong = append(wrong, decodeFields(item, into.Index(i), path.Index(i), only)...)
+			}
+		}
+	default:
+		_, wrong = Decode(value, into.Addr().Interface(), path)
 	}
 	return wrong
 }

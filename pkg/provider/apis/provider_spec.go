@@ -5,6 +5,8 @@
 // the fields of its Secret, with their defaults. Package validation checks them.
 package apis
 
+import "cmp"
+
 // ProviderSpec is the JSON of MachineClass.providerSpec: it describes the servers of the
 // class. A field that is set here overrides the class's Secret.
 type ProviderSpec struct {
@@ -44,6 +46,10 @@ type ProviderSpec struct {
 	// region, if that is the region used; else that of an existing boot volume; else the cloud
 	// chooses.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
+	// Fallbacks are other machine types and zones, for which the driver asks in this order while
+	// there is no capacity for the class's own, or the region lacks its machine type; at most 8. Each
+	// may cost a boot, and a Machine has 20 minutes for all. Servers that run are never moved.
+	Fallbacks []Choice `json:"fallbacks,omitempty"`
 	// AffinityGroup is the UUID of the affinity group that the server joins.
 	AffinityGroup string `json:"affinityGroup,omitempty"`
 	// ServiceAccountMails are mail addresses of service accounts to attach to the server; the API
@@ -57,6 +63,42 @@ type ProviderSpec struct {
 	// Metadata is free-form metadata of the server, at most 256 entries: strings; numbers and
 	// booleans are sent as text.
 	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// Choice is a machine type and an availability zone for a server. In ProviderSpec.Fallbacks it
+// replaces what it names, and the rest is the class's.
+type Choice struct {
+	// MachineType replaces the class's machineType.
+	MachineType string `json:"machineType,omitempty"`
+	// AvailabilityZone replaces the class's availabilityZone. It is invalid beside networking.nicIds,
+	// volumes and a bootVolume.source of type volume: what exists already is in one zone.
+	AvailabilityZone string `json:"availabilityZone,omitempty"`
+}
+
+func (c Choice) String() string {
+	if c.AvailabilityZone == "" {
+		return c.MachineType
+	}
+	return c.MachineType + " in " + c.AvailabilityZone
+}
+
+// Choices returns the class's own machine type and zone, and then those of each fallback.
+func (s *ProviderSpec) Choices() []Choice {
+	own := Choice{s.MachineType, s.AvailabilityZone}
+	choices := []Choice{own}
+	for _, fallback := range s.Fallbacks {
+		choices = append(choices, Choice{
+			cmp.Or(fallback.MachineType, own.MachineType), cmp.Or(fallback.AvailabilityZone, own.AvailabilityZone),
+		})
+	}
+	return choices
+}
+
+// IsExclusive reports whether the spec names NICs or volumes: they attach to one server at a time.
+func (s *ProviderSpec) IsExclusive() bool {
+	boot := s.BootVolume
+	return s.Networking != nil && len(s.Networking.NICIDs) > 0 || len(s.Volumes) > 0 ||
+		boot != nil && boot.Source != nil && boot.Source.Type == SourceVolume
 }
 
 // Networking connects a server: to a network, in which the API makes a NIC that

@@ -60,6 +60,8 @@ func SpecLimits() map[string]Limits {
 		"bootVolume.source.id":        like(uuid).orUnset(),
 		"volumes":                     set,
 		"volumes[]":                   like(uuid),
+		"fallbacks":                   {MaxItems: maxFallbacks},
+		"fallbacks[].machineType":     name.orUnset(),
 		"keypairName":                 like(keypairName).upTo(maxGenericName),
 		"affinityGroup":               like(uuid).orUnset(),
 		"serviceAccountMails":         {MaxItems: maxServiceAccountMails},

@@ -31,6 +31,7 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	errs = append(errs, apis.CheckLength(len(spec.UserData), apis.MaxUserData, path.Child("userData"))...)
 	errs = append(errs, validateBoot(spec, path)...)
 	errs = append(errs, unique(spec.Volumes, path.Child("volumes"), requiredUUID)...)
+	errs = append(errs, validateFallbacks(spec, path.Child("fallbacks"))...)
 	errs = append(errs, validateKeypairName(spec.KeypairName, path.Child("keypairName"))...)
 	errs = append(errs, optionalUUID(spec.AffinityGroup, path.Child("affinityGroup"))...)
 	errs = append(errs, validateServiceAccountMails(spec.ServiceAccountMails, path.Child("serviceAccountMails"))...)
@@ -85,6 +86,31 @@ func isAddress(text string) bool {
 
 func validateSecurityGroup(group string, path *field.Path) field.ErrorList {
 	return requiredName(group, path, "the name or UUID of a security group")
+}
+
+// maxFallbacks is more than a Machine has time for: each may cost a boot.
+const maxFallbacks = 8
+
+func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.ErrorList) {
+	if len(spec.Fallbacks) > maxFallbacks {
+		return field.ErrorList{field.TooMany(path, len(spec.Fallbacks), maxFallbacks)}
+	}
+	choices := spec.Choices()
+	for i, fallback := range spec.Fallbacks {
+		at, choice := path.Index(i), choices[i+1]
+		errs = append(errs, optionalName(fallback.MachineType, at.Child("machineType"), "the name of a machine type")...)
+		switch {
+		case fallback == (apis.Choice{}):
+			errs = append(errs, field.Required(at, "set machineType, availabilityZone or both"))
+		case slices.Contains(choices[:i+1], choice):
+			errs = append(errs, field.Invalid(at, choice.String(), "is tried before, must differ from the class's own and all fallbacks before it"))
+		}
+		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
+			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),
+				"the class's nicIds, volumes or source.type volume exist in one zone: leave it out"))
+		}
+	}
+	return errs
 }
 
 func validateKeypairName(name string, path *field.Path) field.ErrorList {

@@ -102,6 +102,35 @@ func TestValidateProviderSpec(t *testing.T) {
 		"long key pair":        {func(s *apis.ProviderSpec) { s.KeypairName = longName }, "keypairName"},
 		"affinity group":       {func(s *apis.ProviderSpec) { s.AffinityGroup = "soft" }, "affinityGroup"},
 		"two service accounts": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a@b.c", "d@e.f"} }, "serviceAccountMails"},
+		"fallbacks": {func(s *apis.ProviderSpec) {
+			s.AvailabilityZone = "eu01-1"
+			s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "eu01-2"), choice("c2a.2", "eu01-2")}
+		}, ""},
+		"eight fallbacks":             {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(8) }, ""},
+		"nine fallbacks":              {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(9) }, "fallbacks"},
+		"a fallback without a choice": {func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "")} }, "fallbacks[1]"},
+		"two fallbacks alike": {func(s *apis.ProviderSpec) {
+			s.AvailabilityZone = "eu01-1"
+			s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("c2a.2", "eu01-1")}
+		}, "fallbacks[1]"},
+		"a fallback like the class": {func(s *apis.ProviderSpec) {
+			s.AvailabilityZone = "eu01-1"
+			s.Fallbacks = []apis.Choice{choice("", "eu01-1"), choice("g2i.4", "eu01-1")}
+		}, "fallbacks[0] fallbacks[1]"},
+		"another type with a NIC": {func(s *apis.ProviderSpec) {
+			s.Networking, s.Fallbacks = &apis.Networking{NICIDs: []string{id1}}, []apis.Choice{choice("c2a.2", "")}
+		}, ""},
+		"another zone with a NIC": {func(s *apis.ProviderSpec) {
+			s.Networking, s.Fallbacks = &apis.Networking{NICIDs: []string{id1}}, []apis.Choice{choice("c2a.2", ""), choice("", "eu01-2")}
+		}, "fallbacks[1].availabilityZone"},
+		"another zone with a volume": {func(s *apis.ProviderSpec) {
+			s.Volumes, s.Fallbacks = []string{id1}, []apis.Choice{choice("", "eu01-2")}
+		}, "fallbacks[0].availabilityZone"},
+		"another zone with a disk": {func(s *apis.ProviderSpec) {
+			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}}
+			s.ImageID, s.Fallbacks = "", []apis.Choice{choice("", "eu01-2")}
+		}, "fallbacks[0].availabilityZone"},
+		"a wrong machine type": {func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2\n", "")} }, "fallbacks[0].machineType"},
 		"no mail":              {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a"} }, "serviceAccountMails[0]"},
 		"long mail": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{longName + longName + "@b.c"} },
 			"serviceAccountMails[0]"},
@@ -131,6 +160,18 @@ func TestValidateProviderSpec(t *testing.T) {
 	}
 }
 
+func choice(machineType, zone string) apis.Choice {
+	return apis.Choice{MachineType: machineType, AvailabilityZone: zone}
+}
+
+// fallbacks returns as many machine types.
+func fallbacks(count int) (choices []apis.Choice) {
+	for i := range count {
+		choices = append(choices, choice(fmt.Sprintf("c%di.2", i), ""))
+	}
+	return choices
+}
+
 // excess is a value that is beyond one limit of a field, and the path of the error about it.
 type excess struct {
 	value any
@@ -145,7 +186,7 @@ func TestEveryLimitIsChecked(t *testing.T) {
 		values := beyond(name, &limits, func(text string) excess {
 			switch {
 			case !isItem:
-				return excess{text, name}
+				return excess{text, strings.ReplaceAll(name, "[]", "[0]")}
 			case all[name].KeyPattern != "":
 				return excess{map[string]any{"key": text}, name + "[key]"}
 			default:
@@ -197,10 +238,13 @@ func beyond(name string, limits *validation.Limits, in func(text string) excess)
 	if limits.Unique {
 		values = append(values, excess{[]string{id1, id1}, name + "[1]"})
 	}
-	list, object := []string{}, map[string]string{}
+	list, object := []any{}, map[string]string{}
 	for i := range limits.MaxItems + 1 {
 		list = append(list, strconv.Itoa(i))
-		object[list[i]] = ""
+		object[strconv.Itoa(i)] = ""
+		if name == "fallbacks" {
+			list[i] = map[string]any{"machineType": "t" + strconv.Itoa(i)}
+		}
 	}
 	switch {
 	case limits.KeyPattern != "":
@@ -224,10 +268,16 @@ func with(t *testing.T, name string, value any) *apis.ProviderSpec {
 	}
 	object, keys := spec, strings.Split(name, ".")
 	for _, key := range keys[:len(keys)-1] {
-		if object[key] == nil {
-			object[key] = map[string]any{}
+		below, isSet := object[key].(map[string]any)
+		if !isSet {
+			below = map[string]any{}
 		}
-		object = object[key].(map[string]any)
+		if list, isList := strings.CutSuffix(key, "[]"); isList {
+			object[list] = []any{below}
+		} else {
+			object[key] = below
+		}
+		object = below
 	}
 	object[keys[len(keys)-1]] = value
 	raw, err := json.Marshal(spec)

@@ -52,6 +52,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	v.checkClusterLabel(check)
 	v.checkImageAlone(check)
 	v.checkNodeTemplate(check)
+	v.checkFallbacks(check)
 	own := check.inputs.Spec.UserData
 	if hint := userDataHint(own, false); hint != "" && own != string(check.secret.Data[apis.SecretUserData]) {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("userData").String(), hint)
@@ -121,6 +122,28 @@ func (v *validator) checkImageAlone(check *classCheck) {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("imageId").String(),
 			"is sent without a boot volume, as there is no bootVolume: the API does not document which disk the server gets then, "+
 				"nor how large it is; only small images are said to work; set bootVolume.size for a disk of its own")
+	}
+}
+
+// checkFallbacks gives hints about fallbacks that work less well than they look.
+func (v *validator) checkFallbacks(check *classCheck) {
+	spec, template := check.inputs.Spec, check.class.NodeTemplate
+	if !check.accepts("fallbacks") {
+		return
+	}
+	const few = 3
+	if count := len(spec.Fallbacks); count > few {
+		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").String(), fmt.Sprintf(
+			"has %d entries: each may cost the time of a boot, and a Machine is given up at its creation timeout, 20 minutes by default", count))
+	}
+	for i, fallback := range spec.Fallbacks {
+		zone := fallback.AvailabilityZone
+		if template == nil || template.Zone == "" || zone == "" || zone == template.Zone {
+			continue
+		}
+		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").Index(i).Child("availabilityZone").String(), fmt.Sprintf(
+			"is %s, nodeTemplate.zone is %s: while the first zone is full, Pods with a volume there stay pending, and "+
+				"cluster-autoscaler adds machines that do not help them", zone, template.Zone))
 	}
 }
 

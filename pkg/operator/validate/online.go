@@ -253,6 +253,12 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
 		k.report(k.object, report.Wrong, path, body(field.NotSupported(nil, zone, list.GetItems())))
 	}
+	k.checkFallbacks(func(fallback *apis.Choice) (name, problem string) {
+		if zone := fallback.AvailabilityZone; zone != "" && !slices.Contains(list.GetItems(), zone) {
+			problem = fmt.Sprintf("zone %s does not exist in region %s", zone, region)
+		}
+		return "availabilityZone", problem
+	})
 	return true
 }
 
@@ -264,14 +270,40 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	for _, known := range list.GetItems() {
-		if known.Name == k.spec.MachineType {
-			k.machineType = &known
-			k.checkCapacity()
-			return
+	find := func(name string) *iaas.MachineType {
+		at := slices.IndexFunc(list.GetItems(), func(known iaas.MachineType) bool { return known.Name == name })
+		if at < 0 {
+			return nil
+		}
+		return &list.GetItems()[at]
+	}
+	if k.machineType = find(k.spec.MachineType); k.machineType == nil {
+		k.missing("machineType", "machine type "+k.spec.MachineType)
+	} else {
+		k.checkCapacity()
+	}
+	k.checkFallbacks(func(fallback *apis.Choice) (name, problem string) {
+		own, other := k.machineType, find(fallback.MachineType)
+		switch {
+		case fallback.MachineType == "":
+		case other == nil:
+			problem = fmt.Sprintf("machine type %s does not exist in region %s", fallback.MachineType, k.account.Region)
+		case own != nil && (own.Vcpus != other.Vcpus || own.Ram != other.Ram):
+			problem = fmt.Sprintf("%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's own",
+				other.Name, other.Vcpus, other.Ram, own.Name, own.Vcpus, own.Ram)
+		}
+		return "machineType", problem
+	})
+}
+
+// checkFallbacks gives a hint for each fallback with a problem, at its field of that name.
+func (k *onlineCheck) checkFallbacks(check func(*apis.Choice) (name, problem string)) {
+	for i := range k.spec.Fallbacks {
+		at := fmt.Sprintf("fallbacks[%d]", i)
+		if name, problem := check(&k.spec.Fallbacks[i]); problem != "" && k.accepts(at) {
+			k.report(k.object, report.Hint, "providerSpec."+at+"."+name, problem)
 		}
 	}
-	k.missing("machineType", "machine type "+k.spec.MachineType)
 }
 
 // checkCapacity compares the nodeTemplate's capacity with the machine type's. Less is fine: a Node has less memory than

@@ -128,6 +128,10 @@ func (c *cluster) writeInputs() {
 		if class == classA {
 			spec["allowedAddresses"] = []string{allowed}
 		}
+		if c.world.plan.Fallbacks {
+			spec["availabilityZone"] = iaasmock.DefaultAvailabilityZone
+			spec["fallbacks"] = []map[string]any{{"machineType": "t1.1"}, {"availabilityZone": "eu01-2"}}
+		}
 		raw, err := json.Marshal(spec)
 		c.must(err)
 		manager.Edit(c.api, "machineclasses", class, func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = raw })

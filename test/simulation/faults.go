@@ -263,7 +263,7 @@ var troubles = []trouble{
 // later ones.
 var failedBoots = []codes.Code{codes.Internal, codes.ResourceExhausted}
 
-const presetDroppedLabels = "dropped-labels"
+const presetDroppedLabels, presetFullZone = "dropped-labels", "full-zone"
 
 // presetTroubles maps the mock's presets, which last for the whole fault period, to their effects.
 var presetTroubles = map[string]trouble{
@@ -284,6 +284,7 @@ var presetTroubles = map[string]trouble{
 	"empty-project":     {hides: true},
 	"random-404":        {hides: true},
 	"forbidden-path":    {explains: []codes.Code{codes.PermissionDenied}},
+	presetFullZone:      {explains: []codes.Code{codes.ResourceExhausted}},
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 

@@ -59,6 +59,8 @@ type Plan struct {
 	Faults []Fault
 	// Stale is the probability with which a watch shows an event late.
 	Stale float64
+	// Fallbacks lets the classes ask for a zone, and fall back to another machine type and another zone.
+	Fallbacks bool
 	// Rotations is the number of rotations of the service-account key.
 	Rotations int
 	// Preset is a preset of the mock that lasts for the fault period; "" is none.
@@ -174,6 +176,9 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	}
 	if oneIn(t, 6, "has a preset") {
 		p.Preset = of(t, "preset", iaasmock.Presets()...).Name
+	}
+	if p.Fallbacks = oneIn(t, 5, "has fallbacks"); p.Fallbacks && p.Preset == "" && !oneIn(t, 3, "for nothing") {
+		p.Preset = presetFullZone
 	}
 	p.Replicas = oneIn(t, 3, "replicas")
 	forgetful := oneIn(t, 8, "forgetful")

@@ -48,9 +48,9 @@ func (l *leadership) actingSince() time.Time {
 func (l *leadership) show(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stackit_leader",
-		Help: "1 if this process leads, or runs without leader election; else 0. " +
-			"In the place of client-go's leader_election_master_status: client-go tells one receiver who leads, " +
-			"and the sidecar takes that to know since when.",
+		Help: "1 if this process leads or runs without leader election, else 0. " +
+			"Replaces client-go's leader_election_master_status: client-go reports to a single receiver, " +
+			"which the sidecar uses to record when its leadership began.",
 	}, func() float64 {
 		if l.actingSince().IsZero() {
 			return 0

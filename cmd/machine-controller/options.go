@@ -40,8 +40,8 @@ func newDriverOptions() *driverOptions {
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
-		"How long it may take until a server that was requested shows in lists of STACKIT's API. "+
-			"Until then no second request is sent.")
+		"Maximum time until a requested server appears in the lists of STACKIT's API. "+
+			"No second request is sent before it has passed.")
 	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
 		"Maximum time that one call waits for a new server. The wait ends earlier with the Machine's creation timeout, "+
 			"but not before 1 minute. Until it ends, the Machine is not deleted.")

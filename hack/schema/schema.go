@@ -157,7 +157,7 @@ func machineClass() (node, error) {
 		return node{"type": "object", "description": description, "required": []any{"name", "namespace"}, "additionalProperties": false,
 			"properties": node{"name": node{"type": "string", "minLength": 1}, "namespace": node{"type": "string", "minLength": 1}}}
 	}
-	second := secretRef("A second Secret, whose keys win.")
+	second := secretRef("A second Secret; its keys take precedence.")
 	orNull(second)
 	return node{
 		"$schema": draft, "title": "MachineClass", "type": "object",

@@ -40,8 +40,8 @@ var (
 	}, attemptLabels)
 	httpErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_http_errors_total",
-		Help: "HTTP attempts against STACKIT's APIs that got no answer (network_error) " +
-			"or one with a status code of 400 or more, 404 included.",
+		Help: "HTTP attempts against STACKIT's APIs that failed: no answer (network_error) " +
+			"or a status code of 400 or more, 404 included.",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -54,19 +54,20 @@ var (
 	}, attemptLabels)
 	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_http_retries_total",
-		Help: "HTTP requests against STACKIT's APIs that were sent again, " +
-			"by the status code of the answer before (network_error: none).",
+		Help: "HTTP requests against STACKIT's APIs that were retried, " +
+			"by the status code of the previous answer (network_error: no answer).",
 	}, []string{"method", "operation", "status_code"})
 	gatewayAnswers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_gateway_answers_total",
-		Help: "Answers to calls of the IaaS API that are not in the API's form, whatever their status: pages and texts of a gateway before it.",
+		Help: "Answers to calls of the IaaS API that are not in the API's format, whatever their status: " +
+			"pages and texts of a gateway in front of it.",
 	}, []string{"operation"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
 		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: " +
-			"rate_limit (--stackit-api-qps), read_limit (8 reads a second for each Secret), " +
-			"retry_after (the API asked for it), pace (writes, for answers to others of their kind, " +
-			"and longer while the API fails for these), pause (after a pause of the process).",
+			"rate_limit (--stackit-api-qps), read_limit (8 reads per second for each Secret), " +
+			"retry_after (the API asked for it), pace (writes, until others of their kind are answered, " +
+			"and longer while those fail), pause (after a pause of the process).",
 	}, []string{"reason"})
 	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_token_fetches_total",

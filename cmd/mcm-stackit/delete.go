@@ -110,12 +110,12 @@ func (d *deleting) readArguments(ids []string) error {
 		return wrongUsage("--target-kubeconfig is missing: it is needed to check that no Node uses a server")
 	case !d.dryRun && (!isTerminal(d.streams.In) || !isTerminal(d.streams.ErrOut)):
 		return wrongUsage("standard input or error is not a terminal, so the deletion cannot be shown and confirmed: " +
-			"--dry-run only says which servers would go")
+			"--dry-run only shows which servers would be deleted")
 	}
 	for _, id := range ids {
 		id = strings.TrimPrefix(id, "server/")
 		if !validation.IsUUID(id) {
-			return wrongUsage("%q is no server ID: must be a UUID in lower case, or server/UUID", id)
+			return wrongUsage("%q is not a server ID: must be a UUID in lower case, or server/UUID", id)
 		}
 		if !slices.Contains(d.ids, id) {
 			d.ids = append(d.ids, id)
@@ -185,7 +185,7 @@ func onlyCluster(servers []*deleteserver.Server) (string, error) {
 	slices.Sort(values)
 	values = slices.Compact(values)
 	if len(values) > 1 {
-		return "", fmt.Errorf("the servers are of %d clusters: %s; name those of one at a time",
+		return "", fmt.Errorf("the servers are of %d clusters: %s; name the servers of one cluster at a time",
 			len(values), report.OneLine(strings.Join(values, ", ")))
 	}
 	return values[0], nil

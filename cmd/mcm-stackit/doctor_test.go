@@ -40,7 +40,7 @@ func TestDoctorJourney(t *testing.T) {
 	}
 	environmentRow{[]string{"doctor", "-o", "yaml"}, 64, "", "-o must be json\n"}.run(t, "yaml", nil, "")
 
-	run().expect(t, 2, "UNKNOWN  cluster with the Machines: ", "--cloud-only looks at the API alone\n")
+	run().expect(t, 2, "UNKNOWN  cluster with the Machines: ", "--cloud-only checks only the API\n")
 	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
 	run("--cloud-only").expect(t, 1, "WRONG    reads: servers: not allowed (status 403): the driver needs it\n"+
 		"         give the service account the permission iaas.server.list")

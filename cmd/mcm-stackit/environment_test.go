@@ -66,7 +66,7 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"files":               {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
 			"doctor of the cloud": {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
 			"list":                {inProject(key, "list", "servers"), 2, "0 servers read", ""},
-			"doctor":              {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
+			"doctor":              {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not checked: " + says, "0 wrong, 1 unknown"},
 			"list of Machines":    {inProject(key, "list"), 2, "Machines unknown: " + says, ""},
 			"delete server":       {deleteTarget(), 2, "", says},
 		} {
@@ -127,7 +127,7 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		"a flag alone": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID},
 			64, "", "credentials without a Secret need all of "}},
 		"a flag beside a Secret": {env, environmentRow{
-			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, 64, "", "--secret goes without "}},
+			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, 64, "", "--secret cannot be combined with "}},
 		"a key that is missing": {env[:2], environmentRow{inProject("/nowhere/key.json", "list"),
 			2, "reading the service-account key: open /nowhere/key.json: no such file", ""}},
 		"a missing key that is not used": {missing, environmentRow{[]string{"validate", "-f", "-", "--online"},

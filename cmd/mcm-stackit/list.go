@@ -316,7 +316,7 @@ func belowTable(found *list.Result, servers, allNamespaces bool) string {
 		line("%s", stale)
 	}
 	for _, label := range slices.Sorted(maps.Keys(found.NotChecked)) {
-		line("%s: %s, no MachineClass here: not judged", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotChecked[label], "server"))
+		line("%s: %s, no MachineClass here: not classified", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotChecked[label], "server"))
 	}
 	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
 		line("%s read in %s", report.Count(found.Read[place], "server"), place)

@@ -70,7 +70,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		return report.ExitUnknown
 	}
 	if end.code == report.ExitUsage {
-		o.say("'%s --help' shows what is right.", command.CommandPath())
+		o.say("See '%s --help'.", command.CommandPath())
 	}
 	return end.code
 }

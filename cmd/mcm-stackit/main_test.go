@@ -186,13 +186,13 @@ func TestWrongUsage(t *testing.T) {
 		"format of list":   {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
 		"validate nothing": {
 			[]string{"validate", "-n", "default"},
-			"nothing is named: give files with -f or -k; of a cluster, kubectl get -o yaml | mcm-stackit",
+			"no manifests are named: give files with -f or -k; for a cluster's objects, kubectl get -o yaml | mcm-stackit",
 		},
-		"-k with -f":       {[]string{"validate", "-k", "a", "-f", "b"}, "-k goes without -f and -R"},
-		"-R without -f":    {[]string{"validate", "-R", "-k", "a"}, "-k goes without -f and -R"},
+		"-k with -f":       {[]string{"validate", "-k", "a", "-f", "b"}, "-k cannot be combined with -f or -R"},
+		"-R without -f":    {[]string{"validate", "-R", "-k", "a"}, "-k cannot be combined with -f or -R"},
 		"file without -f":  {[]string{"validate", "samples"}, `unknown command "samples"`},
 		"no cluster label": {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
-		"no label value":   {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
+		"no label value":   {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "not a label that a server can have"},
 		"describe nothing": {[]string{"describe"}, "describe needs one Machine"},
 		"describe another": {[]string{"describe", "pod", "x"}, "describe needs one Machine or server"},
 		"describe two":     {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
@@ -205,7 +205,7 @@ func TestWrongUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: row.args}.run(t)
-			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) || !strings.Contains(got.stderr, "--help' shows what is right") {
+			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) || !strings.Contains(got.stderr, "--help'.") {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
 			}
 		})

@@ -150,7 +150,7 @@ func (o *options) checkDirect() error {
 	given := o.projectID != "" || o.keyPath != ""
 	switch {
 	case given && o.secret != "":
-		return wrongUsage("--secret goes without --project-id and --service-account-key-path")
+		return wrongUsage("--secret cannot be combined with --project-id or --service-account-key-path")
 	case given && o.direct() == nil:
 		return wrongUsage("credentials without a Secret need all of %s", account.AllThree)
 	}

@@ -88,10 +88,10 @@ func (v *validateOptions) check() error {
 	named := len(v.Files.Filenames) > 0
 	switch {
 	case !named && v.Files.Kustomize == "":
-		return wrongUsage("nothing is named: give files with -f or -k; "+
-			"of a cluster, kubectl get -o yaml | %s validate -f -", v.program)
+		return wrongUsage("no manifests are named: give files with -f or -k; "+
+			"for a cluster's objects, kubectl get -o yaml | %s validate -f -", v.program)
 	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
-		return wrongUsage("-k goes without -f and -R")
+		return wrongUsage("-k cannot be combined with -f or -R")
 	}
 	return nil
 }

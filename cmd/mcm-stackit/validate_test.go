@@ -50,10 +50,10 @@ func TestValidateJourney(t *testing.T) {
 	const checked = "Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret"
 	run("-f", "-").expect(t, 0, checked+": nothing is wrong.\n")
 	run("-k", folder).expect(t, 0, checked+": nothing is wrong.\n")
-	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: passed over\n",
+	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: skipped\n",
 		checked+", with 2 hints: nothing is wrong.\n")
 	broken := run("-f", folder, "-R")
-	broken.expect(t, 1, "/below/broken.yaml:4:1: manifest: this key is there twice; leave one out\n")
+	broken.expect(t, 1, "/below/broken.yaml:4:1: manifest: this key is set twice; remove one\n")
 	if !strings.Contains(broken.stderr, checked+", with 2 hints: 1 wrong, 0 could not be checked.\n") {
 		t.Errorf("stderr has no summary: %s", broken.stderr)
 	}

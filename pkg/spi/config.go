@@ -175,7 +175,7 @@ var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel 
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if hosts != "" && !tokenHost.MatchString(host) {
-			return fmt.Errorf("%q is no host, must be a name in lower case, such as token.example or *.token.example", host)
+			return fmt.Errorf("%q is not a host, must be a name in lower case, such as token.example or *.token.example", host)
 		}
 	}
 	return nil

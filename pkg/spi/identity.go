@@ -33,15 +33,15 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 	case err != nil:
 		return nil, err
 	case claims.ExpiresAt == nil:
-		return nil, identityError("token has no exp, must have an end")
+		return nil, identityError("token has no exp, must have an expiry")
 	case !now.Before(claims.ExpiresAt.Time):
 		return nil, identityError("token expired at %s UTC, must be renewed", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:
 		return nil, identityError("token has no aud, must have the audience that " +
 			"the service account's federated identity provider asks for")
 	case slices.ContainsFunc(claims.Audience, c.isAPIServers()):
-		return nil, identityError("token is one for the Kubernetes API server and is sent to nobody else, " +
-			"must be one with an audience of its own")
+		return nil, identityError("token is for the Kubernetes API server and must not be sent elsewhere, " +
+			"must have an audience of its own")
 	}
 	return claims, nil
 }
@@ -147,7 +147,7 @@ var ErrNoIdentityFile = errors.New("does not exist")
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
-			return fmt.Errorf("%q is no folder for tokens, must be an absolute path without . and .., as in %s",
+			return fmt.Errorf("%q is not a folder for tokens, must be an absolute path without . and .., as in %s",
 				dir, DefaultIdentityDirs)
 		}
 	}
@@ -199,7 +199,7 @@ func (f identityFile) content() (string, error) {
 	case err != nil:
 		return "", err
 	case !info.Mode().IsRegular():
-		return "", errors.New("it is no regular file")
+		return "", errors.New("it is not a regular file")
 	case info.Size() > maxIdentity:
 		return "", fmt.Errorf("it has more than %d bytes", maxIdentity)
 	}

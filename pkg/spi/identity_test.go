@@ -165,7 +165,7 @@ func TestAMadeUpTokenFindsNoSession(t *testing.T) {
 // folders may be sent anywhere.
 func TestIdentityFiles(t *testing.T) {
 	const (
-		noFile    = "no regular file"
+		noFile    = "not a regular file"
 		elsewhere = "--" + FlagIdentityDirs
 		leadsOut  = "escapes"
 		dots      = "without . and .."

@@ -72,7 +72,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	if len(keyJSON) > maxKey {
 		return nil, &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key has %d bytes, must have at most %d: %s", len(keyJSON), maxKey, putInTheFile)}
+			"the service-account key has %d bytes, must have at most %d: %s", len(keyJSON), maxKey, useTheFile)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil || key.Credentials == nil {
@@ -89,7 +89,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	if len(missing) == 0 {
 		return key, nil
 	}
-	remedy := "put in the whole file that STACKIT handed out when the key was made, or make a new key"
+	remedy := "use the whole file that STACKIT issued when the key was created, or create a new key"
 	if len(missing) == 1 && privateKey(key) == "" && key.KeyOrigin == userProvided {
 		remedy = "STACKIT has only the public key of a key pair of your own; add your private key there, in PEM form"
 	}
@@ -115,28 +115,28 @@ func noKey(text string) string {
 	case strings.HasPrefix(text, "\ufeff"):
 		return "begins with a byte order mark (BOM): save the file as UTF-8 without one"
 	case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
-		return noKeyJSON(text) + ": " + putInTheFile
+		return noKeyJSON(text) + ": " + useTheFile
 	case strings.HasPrefix(trimmed, "-----BEGIN"):
-		return "is a PEM file, not a key with its credentials: " + putInTheFile
+		return "is a PEM file, not a key with its credentials: " + useTheFile
 	case strings.HasPrefix(trimmed, `"`), strings.HasPrefix(trimmed, "'"):
-		return "is a string in quotes: put in the JSON itself"
+		return "is a quoted string: use the JSON itself"
 	case isBase64(trimmed):
-		return "is encoded in base64: put in the JSON itself (a Secret's data is encoded once, its stringData not at all)"
+		return "is encoded in base64: use the JSON itself (a Secret's data is encoded once, its stringData not at all)"
 	case keyPath.MatchString(trimmed):
-		return "is the path of a file: put in the file's content"
+		return "is the path of a file: use the file's content"
 	case jwtForm.MatchString(trimmed):
-		return "is a token, not a key: " + putInTheFile
+		return "is a token, not a key: " + useTheFile
 	case keyYAML.MatchString(text):
-		return "is YAML, not JSON: " + putInTheFile
+		return "is YAML, not JSON: " + useTheFile
 	default:
 		return otherText
 	}
 }
 
 const (
-	putInTheFile = "put in the JSON file that STACKIT handed out, as it is"
+	useTheFile = "use the JSON file that STACKIT issued, unchanged"
 	// otherText describes a text of unknown form.
-	otherText = "is not the JSON that STACKIT hands out for a key: " + putInTheFile
+	otherText = "is not the JSON that STACKIT issues for a key: " + useTheFile
 )
 
 var (
@@ -174,7 +174,7 @@ func noKeyJSON(text string) string {
 	case isObject && fields["privateKey"] != nil:
 		return `is only the "credentials" of a key`
 	case holdsKey(content):
-		return "stands inside another object"
+		return "is nested inside another object"
 	default:
 		return `has no "credentials"`
 	}
@@ -188,13 +188,13 @@ func noJSON(text string, offset int) string {
 	line := func(text string) int { return strings.Count(text, "\n") + 1 }
 	switch {
 	case errors.Is(json.NewDecoder(strings.NewReader(text)).Decode(new(any)), io.ErrUnexpectedEOF):
-		return "is JSON that ends too early"
+		return "is truncated JSON"
 	case strings.HasSuffix(value, ",") && (wrong == '}' || wrong == ']'):
 		return fmt.Sprintf("is not JSON: there is a trailing comma at the end of its line %d", line(value))
 	case wrong == '\n', wrong == '\r':
-		return fmt.Sprintf(`is not JSON: a text breaks off at the end of its line %d (the private key's line breaks must be \n)`, line(before))
+		return fmt.Sprintf(`is not JSON: a string is cut off at the end of its line %d (the private key's line breaks must be \n)`, line(before))
 	default:
-		return fmt.Sprintf("is not JSON: it goes wrong in its line %d", line(before))
+		return fmt.Sprintf("is not JSON: syntax error in its line %d", line(before))
 	}
 }
 
@@ -221,7 +221,7 @@ var (
 	errCannotSign = privateKeyError("cannot sign" + orNewKey)
 )
 
-const orNewKey = ": put in the one that belongs to the key, or make a new key"
+const orNewKey = ": use the one that belongs to the key, or create a new key"
 
 func privateKeyError(text string) error {
 	return &CredentialsError{Reason: "the service-account key's credentials.privateKey " + text}
@@ -241,7 +241,7 @@ func checkPEM(text string) error {
 	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":
 		return privateKeyError("is encrypted, must be an RSA key in PEM form without a passphrase")
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return privateKeyError("is PEM of something else, must be the private RSA key")
+		return privateKeyError("is PEM of another type, must be the RSA private key")
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ var _ = Describe("mcm-stackit delete server", longest, journey, func() {
 
 		By("saying what would go")
 		refusals := []any{
-			HavePrefix("server/" + owned + " refused: Machine " + env.Namespace() + "/owned-1 names it; both go with: kubectl"),
+			HavePrefix("server/" + owned + " refused: Machine " + env.Namespace() + "/owned-1 names it; delete both with: kubectl"),
 			HavePrefix("server/" + node + " refused: Node joined-1 of the target cluster is this server: restore its Machine or"),
 			"server/" + missing + " not found: not found in project " + iaasmock.DefaultProjectID + " in eu01"}
 		result := command.run(ctx, args("--dry-run", "server/"+lost, owned, node, missing, lost)...)

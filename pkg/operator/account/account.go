@@ -463,7 +463,7 @@ const keyExpiresSoon = 14 * 24 * time.Hour
 // CheckKey reports findings, without a subject, for a service-account key that is inactive, has expired or expires
 // soon, or belongs to a project other than projectID.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
-	const renew = "make a new key of the service account, put its JSON into the Secret, and delete this one once nothing else uses it"
+	const renew = "create a new key of the service account, put its JSON into the Secret, and delete this key once nothing else uses it"
 	var found report.Findings
 	add := func(verdict report.Verdict, remedy, format string, args ...any) {
 		found = append(found, report.Finding{Verdict: verdict, Found: fmt.Sprintf(format, args...), Remedy: remedy})

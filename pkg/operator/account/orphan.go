@@ -160,12 +160,12 @@ func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr
 func ParseClusterLabel(text string) (map[string]string, error) {
 	key, value, _ := strings.Cut(text, "=")
 	if value == "" || !provider.IsClusterLabel(key) {
-		return nil, fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, "+
+		return nil, fmt.Errorf("%q is not a cluster label: must be key=value with a key that ends in /cluster, "+
 			"such as kubernetes.io/cluster=my-cluster", text)
 	}
 	labels := map[string]string{key: value}
 	if errs := validation.ValidateLabels(labels, field.NewPath("label")); len(errs) > 0 {
-		return nil, fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())
+		return nil, fmt.Errorf("%q is not a label that a server can have: %w", text, errs.ToAggregate())
 	}
 	return labels, nil
 }

@@ -58,7 +58,7 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 		server.end(Unknown, "interrupted, no DELETE was sent")
 		return
 	case err != nil:
-		server.end(Unknown, "it could not be read once more, no DELETE was sent: %v", server.At.Failure(err))
+		server.end(Unknown, "it could not be read again, no DELETE was sent: %v", server.At.Failure(err))
 		return
 	}
 	if reason := p.recheck(ctx, server.Shown, now); reason != "" {
@@ -123,9 +123,9 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	}
 	switch server, err := s.At.Server(ctx, s.ID); {
 	case err == nil:
-		s.end(StillThere, "it is %s, and nothing tries again: %s", server.Status, failure)
+		s.end(StillThere, "it is %s, and its deletion is not retried: %s", server.Status, failure)
 	case provider.IsNotFound(err):
-		s.end(Unknown, "a read does not show it, which proves nothing: %s", failure)
+		s.end(Unknown, "a read does not show it, which does not prove that it is gone: %s", failure)
 	default:
 		s.end(Unknown, "%v; %s", s.At.Failure(err), failure)
 	}
@@ -134,7 +134,7 @@ func (s *Server) endOf(ctx context.Context, err error) {
 // awaitOthers waits until a list shows other servers of the project. It returns an error if none appears within
 // othersTimeout, or if the list shows this server.
 func (s *Server) awaitOthers(ctx context.Context) error {
-	failure := fmt.Errorf("the API shows no server at all in %s: look again later", s.At)
+	failure := fmt.Errorf("the API shows no server at all in %s: check again later", s.At)
 	isThis := func(server provider.Server) bool { return server.ID == s.ID }
 	err := wait.PollUntilContextTimeout(ctx, othersInterval, othersTimeout, true, func(ctx context.Context) (bool, error) {
 		servers, err := s.At.Servers(ctx, nil)

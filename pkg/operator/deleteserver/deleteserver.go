@@ -322,13 +322,13 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 	ids := account.IDsIn(machine.Spec.ProviderID)
 	switch {
 	case slices.Contains(ids, server.ID), isOurs && machine.Spec.ProviderID == "":
-		return fmt.Sprintf("Machine %s/%s names it; both go with: %s delete machine %s",
+		return fmt.Sprintf("Machine %s/%s names it; delete both with: %s delete machine %s",
 			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
 	case isOurs && len(ids) > 0:
 		return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
 			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 	}
-	return fmt.Sprintf("Machine %s/%s has its name, and by ProviderID and class it may be another's: find out whose it is",
+	return fmt.Sprintf("Machine %s/%s has its name, but by ProviderID and class it may be another cluster's: find its owner",
 		machine.Namespace, machine.Name)
 }
 
@@ -344,16 +344,16 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 	const byHand = "find its owner, then delete it with the stackit CLI"
 	switch age := server.date.Sub(server.CreatedAt); {
 	case !account.IsManaged(server.Server):
-		return fmt.Sprintf("it lacks the label %s or %s, so that its owner is unknown: %s",
+		return fmt.Sprintf("it lacks the label %s or %s, so its owner is unknown: %s",
 			provider.StackitMachineLabel, provider.StackitMachineClassLabel, byHand)
 	case server.Name != server.Labels[provider.StackitMachineLabel]: // the driver refuses it, too
-		return fmt.Sprintf("its name is not %s, as its label %s says, and one of them was edited: %s",
+		return fmt.Sprintf("its name is not %s, the value of its label %s: one of the two was edited: %s",
 			server.Labels[provider.StackitMachineLabel], provider.StackitMachineLabel, byHand)
 	case provider.OpenStackTag(server.Server) != "":
 		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
 			"(kubernetes/migration.md); %s", provider.OpenStackTag(server.Server), byHand)
 	case len(account.ClusterLabels(server.Labels)) == 0:
-		return "it carries no cluster's label, so that its owner is unknown: " + byHand
+		return "it has no cluster label, so its owner is unknown: " + byHand
 	case cluster == nil:
 		return fmt.Sprintf("it is of another cluster than the MachineClasses here: its label is %s; "+
 			"use the control cluster with its Machines or, if that is gone, see kubernetes/runbooks.md",
@@ -361,7 +361,7 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 	case server.date.IsZero(), server.CreatedAt.IsZero():
 		return "its age is unknown: the API shows no creation time, or its answer no Date; ask STACKIT"
 	case age < minAge:
-		return fmt.Sprintf("it is %s old, and somebody may be making it: run this again when it is older than %s",
+		return fmt.Sprintf("it is %s old, its creation may not be finished: run this again when it is older than %s",
 			age.Round(time.Second), minAge)
 	}
 	isTarget, text := false, account.ClusterText(cluster)

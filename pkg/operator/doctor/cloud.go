@@ -165,7 +165,7 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 		skew, direction = behind, "behind"
 	}
 	found := fmt.Sprintf("%s %s the Date of the answer", max(skew, 0).Round(time.Second), direction)
-	const remedy = "synchronise this computer's clock (NTP), and look at those of the sidecar's nodes, too: tokens are asked for with the local time"
+	const remedy = "synchronise this computer's clock (NTP), and check those of the sidecar's nodes, too: tokens are asked for with the local time"
 	switch {
 	case skew > clockWrong:
 		p.wrong(subject, found, remedy)
@@ -195,13 +195,13 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
 	case errors.As(err, &failure):
-		p.unknown(subject, fmt.Sprintf("none from %s: %v", endpoint, failure),
+		p.unknown(subject, fmt.Sprintf("not granted by %s: %v", endpoint, failure),
 			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
 	case account.Status(p.first.err) == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
 			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
 	case errors.As(err, &unanswered), errors.Is(err, context.DeadlineExceeded):
-		p.notTried("the token: the API gave no answer that would tell")
+		p.notTried("the token: no answer of the API shows whether it accepts the token")
 	default:
 		p.fine(subject, "granted by "+endpoint)
 	}
@@ -216,7 +216,7 @@ func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	if key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint
 	}
-	return url, "make a new key: this one was deleted or switched off, has expired, or belongs to another environment of STACKIT; or correct the clock"
+	return url, "create a new key: this key was deleted or deactivated, has expired, or belongs to another environment of STACKIT; or correct the clock"
 }
 
 // driverRead is a read that the driver makes.

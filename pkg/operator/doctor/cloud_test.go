@@ -164,7 +164,7 @@ func TestAccounts(t *testing.T) {
 			"FINE reads: servers: allowed\nFINE reads: a network's NICs: allowed\n" +
 				"not tried: reading a server (iaas.server.get): there is none to read\n"}},
 		"a key that expired": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-1) },
-			1, []string{"WRONG service-account key: key ", "expired at ", "make a new key"}},
+			1, []string{"WRONG service-account key: key ", "expired at ", "create a new key"}},
 		"a key that expires soon": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) },
 			0, []string{"HINT service-account key: key ", "in 9 days"}},
 		"a key that expires today": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(0.1) },
@@ -176,13 +176,13 @@ func TestAccounts(t *testing.T) {
 		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
 			0, []string{"FINE service-account key: key ", "valid until "}},
 		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false },
-			1, []string{"WRONG service-account key: key ", "is inactive, as its file says; activate it, or make a new key"}},
+			1, []string{"WRONG service-account key: key ", "is inactive, as its file says; activate it, or create a new key"}},
 		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
 			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
-				"the service-account key is JSON that ends too early: put in the JSON file that STACKIT handed out, as it is"}},
+				"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},
 		"a key that is base64": {func(_ *testing.T, s *sick) {
 			s.secret["serviceAccountKey"] = base64.StdEncoding.EncodeToString([]byte(`{"id":"canary"}`))
-		}, 1, []string{"WRONG service-account key: Secret shoot--demo/sick", "is encoded in base64: put in the JSON itself"}},
+		}, 1, []string{"WRONG service-account key: Secret shoot--demo/sick", "is encoded in base64: use the JSON itself"}},
 		"a key without the user's own private key": {func(_ *testing.T, s *sick) {
 			s.key["keyOrigin"] = "USER_PROVIDED"
 			delete(s.key["credentials"].(map[string]any), "privateKey")
@@ -213,13 +213,13 @@ func TestAccounts(t *testing.T) {
 			if err := s.cloud.RevokeServiceAccountKey(key); err != nil {
 				t.Fatal(err)
 			}
-		}, 1, []string{"WRONG token: refused by http://", "/oauth/v2/token: ", "this one was deleted or switched off, has expired", "FINE clock: "}},
+		}, 1, []string{"WRONG token: refused by http://", "/oauth/v2/token: ", "this key was deleted or deactivated, has expired", "FINE clock: "}},
 		"a token endpoint out of order": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}),
-			2, []string{"UNKNOWN token: none from http://", "try again later"}},
+			2, []string{"UNKNOWN token: not granted by http://", "try again later"}},
 		"a gateway's page for a token": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),
-			2, []string{"FINE clock: agrees", "UNKNOWN token: none from http://", "or a gateway before it, failed with status 403", "try again later"}},
+			2, []string{"FINE clock: agrees", "UNKNOWN token: not granted by http://", "or a gateway before it, failed with status 403", "try again later"}},
 		"a token endpoint that is none": {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" },
-			2, []string{"UNKNOWN token: none from http://127.0.0.1:1/token: ", "connection refused"}},
+			2, []string{"UNKNOWN token: not granted by http://127.0.0.1:1/token: ", "connection refused"}},
 		"an API that refuses the token": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}),
 			1, []string{"WRONG token: granted by http://", "but the API does not accept it"}},
 		"no answer": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}),
@@ -344,7 +344,7 @@ func TestIdentities(t *testing.T) {
 		"a file elsewhere": {0, nil, "/a/token",
 			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
 		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",
-			1, []string{"WRONG token: not asked for: the workload identity's token is one for the Kubernetes API server"}},
+			1, []string{"WRONG token: not asked for: the workload identity's token is for the Kubernetes API server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

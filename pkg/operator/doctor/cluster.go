@@ -58,7 +58,7 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 	clusters := map[string]string{}
 	for _, class := range classes {
 		if class.IsForeign() {
-			d.hint(class.Subject(), fmt.Sprintf("is of provider %q: for another sidecar, not looked at", class.Provider),
+			d.hint(class.Subject(), fmt.Sprintf("is of provider %q: for another sidecar, not checked", class.Provider),
 				"if STACKIT is meant, set provider to "+provider.StackitProviderName)
 			continue
 		}
@@ -77,7 +77,7 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	secret, err := d.SecretOf(ctx, class.MachineClass)
 	switch {
 	case errors.Is(err, account.ErrNoSecret):
-		d.wrong(subject, err.Error(), "make the Secret, or correct the reference to it")
+		d.wrong(subject, err.Error(), "create the Secret, or correct the reference to it")
 		return nil
 	case err != nil:
 		d.unread(subject, err)
@@ -255,9 +255,9 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
 		d.wrong(subject, text+", --namespace="+namespace, "the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
 	case wanted == 0 && d.isMigrating():
-		d.wrong(subject, text+": scaled to nothing", asMigration)
+		d.wrong(subject, text+": scaled to 0", asMigration)
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to nothing", "Does the cluster sleep? "+beforeStart)
+		d.wrong(subject, text+": scaled to 0", "Is the cluster hibernated? "+beforeStart)
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():
@@ -277,7 +277,7 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 	case managerVersion:
 		d.fine(subject, tag+", as the sidecar's library")
 	case "":
-		d.unknown(subject, "the image has no tag that would tell it", "use the image of "+managerVersion)
+		d.unknown(subject, "the image's tag does not show it", "use the image of "+managerVersion)
 	default:
 		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion), "use versions that go together (kubernetes/upgrade.md)")
 	}
@@ -297,7 +297,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
-		d.wrong(subject, "does not exist: nobody has ever led", "see what is said of its Deployment; with "+leaderElectOff+
+		d.wrong(subject, "does not exist: no Pod has ever led", "see the line about its Deployment; with "+leaderElectOff+
 			" there is none, and only one replica may run")
 		return
 	}
@@ -307,14 +307,14 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || lease.Spec.RenewTime == nil {
-		d.wrong(subject, "nobody holds it", "see what is said of its Deployment")
+		d.wrong(subject, "it has no holder", "see the line about its Deployment")
 		return
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	age := d.Clock.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
 	found := fmt.Sprintf("%s holds it, renewed %s ago, for %s", holder, max(age, 0), duration)
 	if age > duration {
-		d.wrong(subject, found+": nobody leads now", "see what is said of its Deployment, and that this computer's clock is right")
+		d.wrong(subject, found+": no Pod leads now", "see the line about its Deployment, and check this computer's clock")
 		return
 	}
 	d.fine(subject, found)

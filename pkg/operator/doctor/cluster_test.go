@@ -129,11 +129,11 @@ func TestCluster(t *testing.T) {
 		"a class whose Secret does not exist, with another named": {func(c *clinic) {
 			c.secret().Name, c.Access.SecretName = "another", "another"
 		}, 1, []string{"FINE credentials: project ",
-			"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist; make the Secret"}},
+			"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist; create the Secret"}},
 		"a class whose key is no JSON": {func(c *clinic) {
 			c.Access.Sessions.Config.NoAuth, c.secret().Data["serviceAccountKey"] = false, []byte("{")
 		}, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials of MachineClass worker: " +
-			"the service-account key is JSON that ends too early: put in the JSON file that STACKIT handed out, as it is"}},
+			"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},
 		"two regions": {func(c *clinic) {
 			labels := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
 			c.Add(testrig.Class("abroad", map[string]any{"region": iaasmock.SecondRegion, "labels": labels}))
@@ -163,23 +163,23 @@ func TestCluster(t *testing.T) {
 				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
-		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
-			1, []string{"scaled to nothing; Does the cluster sleep? " + beforeStart}},
+		"scaled to 0": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
+			1, []string{"scaled to 0; Is the cluster hibernated? " + beforeStart}},
 		"nothing deployed, with Machines that are being migrated": {func(c *clinic) {
 			c.remove(c.deployment)
 			machine := testrig.Machine("worker-1", "worker", "")
 			machine.Annotations = map[string]string{"stackit.cloud/migrated-machine": "true"}
 			c.Add(machine)
 		}, 1, []string{"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it; " + asMigration}},
-		"scaled to nothing, with Machines that are being migrated": {func(c *clinic) {
+		"scaled to 0, with Machines that are being migrated": {func(c *clinic) {
 			c.deployment.Spec.Replicas = ptr.To[int32](0)
 			machine := testrig.Machine("worker-1", "worker", "")
 			machine.Annotations = map[string]string{"stackit.cloud/migrated-machine": "true"}
 			c.Add(machine)
-		}, 1, []string{"WRONG manager: ", "scaled to nothing; " + asMigration, "WRONG sidecar: "}},
-		"another provider's manager, scaled to nothing": {func(c *clinic) {
+		}, 1, []string{"WRONG manager: ", "scaled to 0; " + asMigration, "WRONG sidecar: "}},
+		"another provider's manager, scaled to 0": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Image = ptr.To[int32](0), "a/machine-controller-manager-provider-openstack:v1"
-		}, 1, []string{"WRONG manager: ", "scaled to nothing; " + asMigration,
+		}, 1, []string{"WRONG manager: ", "scaled to 0; " + asMigration,
 			"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it, but Deployment mcm has image a/machine"}},
 		"one of two ready": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) },
 			0, []string{"HINT sidecar: ", "1 of 2 ready"}},
@@ -207,17 +207,17 @@ func TestCluster(t *testing.T) {
 				}
 				return w.List(ctx, list, o...)
 			}
-		}, 2, []string{"UNKNOWN cluster with the Machines: not looked at: this cluster knows no Machines: is it the one that the machines join?"}},
+		}, 2, []string{"UNKNOWN cluster with the Machines: not checked: this cluster knows no Machines: is it the one that the machines join?"}},
 		"a namespace that is mistyped": {func(c *clinic) { c.Access.Namespace = "typo" },
-			2, []string{"UNKNOWN cluster with the Machines: not looked at: namespace typo does not exist"}},
+			2, []string{"UNKNOWN cluster with the Machines: not checked: namespace typo does not exist"}},
 		"a Secret of another namespace": {func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
 			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: the sidecar reads Secrets of its own namespace"}},
 
 		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
-			1, []string{"WRONG lease machine-controller: does not exist: nobody has ever led"}},
+			1, []string{"WRONG lease machine-controller: does not exist: no Pod has ever led"}},
 		"a lease nobody renews": {
 			func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) },
-			1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
+			1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: no Pod leads now"}},
 		"leases nobody needs": {func(c *clinic) {
 			c.manager.Args, c.sidecar.Command = []string{leaderElectOff}, []string{"/sidecar", "--leader-elect=0"}
 			c.leases[managerName].Spec.HolderIdentity = nil
@@ -225,7 +225,7 @@ func TestCluster(t *testing.T) {
 		}, 0, []string{"FINE lease machine-controller-manager: not used: --leader-elect=false",
 			"FINE lease machine-controller: not used: --leader-elect=false"}},
 		"a lease nobody holds": {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil },
-			1, []string{"WRONG lease machine-controller-manager: nobody holds it"}},
+			1, []string{"WRONG lease machine-controller-manager: it has no holder"}},
 
 		"no target cluster": {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" },
 			0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
@@ -257,7 +257,7 @@ func TestCluster(t *testing.T) {
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: reference}},
 				{Secret: &corev1.SecretProjection{LocalObjectReference: reference, Items: []corev1.KeyToPath{{Key: "token", Path: "token"}}}},
 			}
-		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends"}},
+		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, whose expiry is unknown"}},
 		"a kubeconfig without its user": {
 			func(c *clinic) {
 				text := string(c.target.Data["kubeconfig"])
@@ -273,13 +273,13 @@ func TestCluster(t *testing.T) {
 		}, 2, []string{"UNKNOWN login to the target cluster: cannot be read: reading ConfigMap none"}},
 		"a program instead": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") },
-			1, []string{"has no token and no certificate that stand in the sidecar's Secrets"}},
+			1, []string{"has no token or certificate from the sidecar's Secrets"}},
 		"a file of somebody": {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "tokenFile: /etc/passwd") },
-			1, []string{"has no token and no certificate"}},
+			1, []string{"has no token or certificate"}},
 		"a name that Pods know": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://kube-apiserver", "", "token: canary") },
-			0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends",
-				"not tried: reading Nodes with the sidecar's login: only Pods know kube-apiserver"}},
+			0, []string{"FINE login to the target cluster: https://kube-apiserver, whose expiry is unknown",
+				"not tried: reading Nodes with the sidecar's login: only Pods can resolve kube-apiserver"}},
 		"a cluster that is not up": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://127.0.0.1:1", "", "token: canary") },
 			2, []string{"UNKNOWN login to the target cluster: https://127.0.0.1:1", "cannot read Nodes: "}},
@@ -380,7 +380,7 @@ func TestClusterThatDoesNotShow(t *testing.T) {
 	}{
 		"lists are forbidden": {lists(forbidden, "", testrig.Namespace), 2,
 			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ",
-				"UNKNOWN manager and sidecar: cannot be read: ", "log in as somebody who may"}, 4},
+				"UNKNOWN manager and sidecar: cannot be read: ", "log in with an account that may"}, 4},
 		"lists of all namespaces are forbidden": {lists(forbidden, ""), 0, []string{
 			"not tried: whether MachineClasses of other namespaces have this cluster label: they cannot be read"}, 0},
 		"objects are forbidden": {gets, 2,
@@ -388,7 +388,7 @@ func TestClusterThatDoesNotShow(t *testing.T) {
 				"UNKNOWN lease machine-controller: cannot be read: ",
 				"UNKNOWN login to the target cluster: cannot be read: reading Secret target "}, 4},
 		"down": {lists(errors.New("connection refused"), "", testrig.Namespace), 2,
-			[]string{"UNKNOWN cluster with the Machines: not looked at: listing Machines in namespace shoot--demo: " +
+			[]string{"UNKNOWN cluster with the Machines: not checked: listing Machines in namespace shoot--demo: " +
 				"connection refused; name a kubeconfig", "not tried: the API: "}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,8 +90,8 @@ func (d *Doctor) reachCluster(ctx context.Context) {
 		}
 	}
 	if d.ControlError != nil && d.Control == nil {
-		d.unknown("cluster with the Machines", "not looked at: "+d.ControlError.Error(),
-			"name a kubeconfig with --kubeconfig; --cloud-only looks at the API alone")
+		d.unknown("cluster with the Machines", "not checked: "+d.ControlError.Error(),
+			"name a kubeconfig with --kubeconfig; --cloud-only checks only the API")
 	} else if d.Control == nil {
 		d.notTried("the cluster with the Machines")
 	}
@@ -158,7 +158,7 @@ func (d *Doctor) notTried(what string) {
 func (d *Doctor) unread(subject string, err error) {
 	remedy := ""
 	if apierrors.IsForbidden(err) {
-		remedy = "log in as somebody who may do that, or ask for the right"
+		remedy = "log in with an account that may do that, or ask for the right"
 	}
 	d.unknown(subject, "cannot be read: "+err.Error(), remedy)
 }

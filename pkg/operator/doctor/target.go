@@ -170,7 +170,7 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	case auth.TokenFile == ownToken:
 		return login, errOwnToken
 	case login.BearerToken == "" && len(login.CertData) == 0:
-		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token and no certificate that stand in the sidecar's Secrets", file)
+		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token or certificate from the sidecar's Secrets", file)
 	}
 	return login, nil
 }
@@ -199,7 +199,7 @@ func validity(login *rest.Config) (begin, end time.Time) {
 // tryLogin reads one Node. A host name known only inside the cluster, as in Gardener, cannot be reached from here.
 func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 	const renew = "renew what the sidecar's Secret has: kubernetes/README.md, \"The token\""
-	verdict, remedy, found := report.Fine, "", login.Host+", which does not say when it ends"
+	verdict, remedy, found := report.Fine, "", login.Host+", whose expiry is unknown"
 	if begin, end := validity(login); !end.IsZero() {
 		left, until := end.Sub(d.Clock.Now()), end.UTC().Format(time.DateTime)
 		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, until)
@@ -225,7 +225,7 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 		d.wrong(subjectTarget, found+": cannot read Nodes: "+err.Error(), renew+"; or apply kubernetes/target/rbac.yaml")
 	case !errors.As(err, &status) && host != nil && isInside(host.Hostname()):
 		d.report(verdict, subjectTarget, found, remedy)
-		d.notTried("reading Nodes with the sidecar's login: only Pods know " + host.Hostname())
+		d.notTried("reading Nodes with the sidecar's login: only Pods can resolve " + host.Hostname())
 	default:
 		d.unknown(subjectTarget, found+": cannot read Nodes: "+err.Error(), "")
 	}

@@ -187,7 +187,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			m.Spec.ProviderID = ""
 			r.Server(m.Name, own(m.Name))
 			r.Server(m.Name, own(m.Name))
-		}, "duplicate", "and needs one " + account.RemedyOrphan},
+		}, "duplicate", "and needs only one " + account.RemedyOrphan},
 		"its ID in upper case": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + strings.ToUpper(r.Server(m.Name, own(m.Name)))
 		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},
@@ -200,7 +200,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			m.Spec.ProviderID, m.Annotations = "", map[string]string{"stackit.cloud/migrated-machine": "true"}
 			r.Server(m.Name, nil)
 			r.Server(m.Name, nil)
-		}, "duplicate", "and needs one " + remedySeveral},
+		}, "duplicate", "and needs only one " + remedySeveral},
 		"a server that is going": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = ""
 			if err := r.Cloud.SetServerStatus(r.Server(m.Name, own(m.Name)), "DELETING", ""); err != nil {

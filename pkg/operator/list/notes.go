@@ -38,17 +38,17 @@ const (
 // Remedies of notes that do not come from a driver call.
 const (
 	remedyLostClass  = "create the class again: the manager and the driver cannot work without it"
-	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, makes another"
+	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, creates another"
 	remedyProviderID = "correct spec.providerID or, if it names the right project, restore that in the Secret: servers do not move"
 	remedyElsewhere  = "restore project and region in class and Secret: servers do not move"
-	remedyNoSecret   = "make the Secret in the namespace of the class: the driver is not called without it"
+	remedyNoSecret   = "create the Secret in the namespace of the class: the driver is not called without it"
 	remedyRestore    = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
 	remedyLabel      = "restore the labels if the server belongs to the Machine"
 	remedyDeleting   = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedyOtherwise  = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
-	remedySeveral = "write the ProviderID of the right one into the Machine's spec.providerID: " +
-		"the driver takes none of several"
+	remedySeveral = "write the ProviderID of the right server into the Machine's spec.providerID: " +
+		"the driver does not choose between several"
 )
 
 // serverNotes returns the notes about a server.
@@ -104,7 +104,7 @@ func duplicateNotes(v *serverView) []Note {
 	case machine.Spec.ProviderID != "":
 		reason = fmt.Sprintf("the server of Machine %s/%s is %s", machine.Namespace, machine.Name, lastSegment(machine.Spec.ProviderID))
 	case first != v:
-		reason = fmt.Sprintf("Machine %s/%s has another server, %s, and needs one", machine.Namespace, machine.Name, first.ID)
+		reason = fmt.Sprintf("Machine %s/%s has another server, %s, and needs only one", machine.Namespace, machine.Name, first.ID)
 	}
 	if reason == "" {
 		return nil
@@ -192,7 +192,7 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 		if len(machine.servers) > 0 || machine.DeletionTimestamp != nil || s.now.Sub(machine.CreationTimestamp.Time) < silence {
 			return nil
 		}
-		return []Note{stuckNote("nothing at all", "the manager has said nothing since the Machine was made", silent)}
+		return []Note{stuckNote("nothing at all", "the manager has reported nothing since the Machine was created", silent)}
 	}
 	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning || phase == v1alpha1.MachineAvailable {
 		return nil

@@ -111,8 +111,8 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
 		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, "+
-			"and deleted as orphans, if that cluster has a class of the same name that lacks one, too; "+
-			"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
+			"and deleted as orphans, if that cluster has a class of the same name without a cluster label; "+
+			"add a label with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 
 // checkImageAlone gives a hint for an image without a bootVolume. STACKIT's own driver sends requests like that; which
@@ -120,8 +120,8 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 func (v *validator) checkImageAlone(check *classCheck) {
 	if spec := check.inputs.Spec; spec.ImageID != "" && spec.BootVolume == nil && check.accepts("bootVolume") {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("imageId").String(),
-			"is sent without a boot volume, as there is no bootVolume: the API does not document which disk the server gets then, "+
-				"nor how large it is; only small images are said to work; set bootVolume.size for a disk of its own")
+			"has no bootVolume beside it: the API does not document which disk such a server gets, or how large it is; "+
+				"only small images are said to work; set bootVolume.size for a disk of its own")
 	}
 }
 
@@ -230,7 +230,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 		return secret
 	}
 	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; "+
-		"add it (-f takes files and, with -, what kubectl prints), or name one with --secret", key))
+		"add it (-f takes files and, with -, the output of kubectl), or name one with --secret", key))
 	return nil
 }
 

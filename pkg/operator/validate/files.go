@@ -104,7 +104,7 @@ func pathsOf(name string, recursive bool) ([]string, error) {
 			return nil, err
 		}
 		if len(visitors) == 0 {
-			return nil, fmt.Errorf("the folder has no file that ends in %s; -R looks into its folders, too", strings.Join(resource.FileExtensions, ", "))
+			return nil, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders", strings.Join(resource.FileExtensions, ", "))
 		}
 		for _, visitor := range visitors {
 			if file, ok := visitor.(*resource.FileVisitor); ok {

@@ -57,7 +57,7 @@ func TestDocuments(t *testing.T) {
 		"object on the separator": {
 			"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""),
 			1, "-:1:18: MachineClass default/: apiVersion: Unsupported value"},
-		"line ends of Windows": {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"),
+		"Windows line endings": {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"),
 			1, "-:5:11: MachineClass default/bad: provider"},
 		"JSON objects one behind the other": {`{"apiVersion":"v1","kind":"ConfigMap"} ` + "\n" +
 			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"bad"},"provider":"aws"}` + "\n",
@@ -72,10 +72,10 @@ func TestDocuments(t *testing.T) {
 		"line ends of U+2028":         {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u2028"), 1, "MachineClass default/bad: provider"},
 		"broken behind odd line ends": {strings.ReplaceAll(secretOf+"---\na: [", "\n", "\r"), 1, "manifest: is not YAML"},
 		"key that is twice": {secretOf + "kind: Secret\n",
-			1, "-:4:1: manifest: this key is there twice; leave one out"},
-		"key that is twice, deep": {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
+			1, "-:4:1: manifest: this key is set twice; remove one"},
+		"key that is twice, deep": {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is set twice"},
 		"key that is twice, in JSON": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`,
-			1, "-:1:59: manifest: this key is there twice"},
+			1, "-:1:59: manifest: this key is set twice"},
 		"key that overrides a merged": {
 			"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1),
 			1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
@@ -91,13 +91,13 @@ func TestDocuments(t *testing.T) {
 			1, "MachineClass own/bad: provider"},
 		"the same object twice": {badClass + "---\n" + badClass,
 			1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
-		"no object":                   {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
+		"no object":                   {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be a Kubernetes object"},
 		"text":                        {"hello", 1, "has no apiVersion and kind"},
 		"empty":                       {"# nothing\n---\n---\nnull\n", 2, nothingToCheck},
 		"a Secret that no class uses": {secretOf, 2, nothingToCheck},
 		"List of nothing":             {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
 		"items that are a text": {"apiVersion: v1\nkind: List\nitems: x\n",
-			1, "-:3:8: manifest: items is no list: must be a list of objects"},
+			1, "-:3:8: manifest: items is not a list: must be a list of objects"},
 		"another kind":          {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
 		"kind of another group": {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
 		"version that nobody serves": {strings.Replace(badClass, "v1alpha1", "v2", 1),
@@ -110,12 +110,12 @@ func TestDocuments(t *testing.T) {
 		"name that is no text": {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n",
 			1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array, must be a string"},
 		"tab": {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
-		"template that is no YAML": {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n",
+		"template that is not YAML": {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n",
 			1, "a template must be rendered first"},
 		"template that is YAML": {"apiVersion: v1\nkind: {{ .Values.kind }}\n",
-			1, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first"},
+			1, "cannot be read as JSON: must have string keys, and no .inf or .nan; a template must be rendered first"},
 		"alias without an anchor": {secretOf + "stringData: {a: *s3cr3t}\n",
-			1, "a text that begins with * is an alias, and has no anchor"},
+			1, "a value that begins with * is an alias, and its anchor is missing"},
 		"alias in its anchor": {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n",
 			1, "-:1:1: manifest: cannot be read as JSON"},
 		"aliases that stand for a lot":  {bomb, 1, "manifest: "},
@@ -159,7 +159,7 @@ func folder(t *testing.T) string {
 func TestFiles(t *testing.T) {
 	t.Chdir(folder(t))
 	const (
-		passedOver = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over"
+		passedOver = "values.yaml:1:1: manifest: has no apiVersion and kind: skipped"
 		is         = " MachineClass default/bad: provider: Unsupported value"
 	)
 	for name, row := range map[string]struct {
@@ -168,7 +168,7 @@ func TestFiles(t *testing.T) {
 		says  []string
 	}{
 		"folder": {resource.FilenameOptions{Filenames: []string{"."}},
-			2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
+			2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: skipped"}},
 		"folder, with those below": {resource.FilenameOptions{Filenames: []string{"."}, Recursive: true}, 1,
 			[]string{passedOver, "below/broken.yml:4:11:" + is, "below/deeper/b.json:1:1: manifest: is not YAML"}},
 		"file": {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}},
@@ -188,7 +188,7 @@ func TestFiles(t *testing.T) {
 			2, []string{"nowhere.yaml: manifest: cannot be read: no such file or directory"}},
 		"folder without any": {resource.FilenameOptions{Filenames: []string{"empty"}},
 			2, []string{"empty: manifest: cannot be read: " +
-				"the folder has no file that ends in .json, .yaml, .yml; -R looks into its folders, too"}},
+				"the folder has no file that ends in .json, .yaml, .yml; -R includes its subfolders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := Run(t.Context(), offline(), Options{Files: row.files})

@@ -58,7 +58,7 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 		// Without a selector the manager's validation panics (v0.62.1 machinedeployment.go:106).
 		given.Spec.Selector = &metav1.LabelSelector{}
 	case len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0:
-		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one; "+
+		v.wrong(on, "spec.selector", "selects all Machines, so machine-controller-manager creates none for it; "+
 			"set matchLabels to labels of spec.template.metadata")
 	default:
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
@@ -96,6 +96,6 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 		return
 	}
 	v.report(on, report.Unknown, path+".name", fmt.Sprintf(
-		"%s %s/%s is not given: whether it exists cannot be checked; add it (-f takes files and, with -, what kubectl prints)",
+		"%s %s/%s is not given: whether it exists cannot be checked; add it (-f takes files and, with -, the output of kubectl)",
 		kindClass, on.namespace, class.Name))
 }

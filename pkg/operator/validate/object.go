@@ -123,13 +123,13 @@ func (r *document) read() {
 func (r *document) readOne(document *yaml.Node, text []byte) {
 	root := document.Content[0]
 	if twice := duplicate(root); twice != nil {
-		r.wrong(report.Wrong, twice.Line, twice.Column, "this key is there twice; leave one out")
+		r.wrong(report.Wrong, twice.Line, twice.Column, "this key is set twice; remove one")
 		return
 	}
 	object, err := sigsyaml.YAMLToJSON(text)
 	if err != nil { // the error may repeat a value
 		r.wrong(report.Wrong, root.Line, root.Column,
-			"cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first")
+			"cannot be read as JSON: must have string keys, and no .inf or .nan; a template must be rendered first")
 		return
 	}
 	r.take(root, object)
@@ -151,9 +151,9 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	if apiVersion == "" || kind == "" {
 		const found = "has no apiVersion and kind"
 		if r.source.itself {
-			r.wrong(report.Wrong, node.Line, node.Column, found+": must be an object of Kubernetes")
+			r.wrong(report.Wrong, node.Line, node.Column, found+": must be a Kubernetes object")
 		} else {
-			r.wrong(report.Hint, node.Line, node.Column, found+": passed over")
+			r.wrong(report.Hint, node.Line, node.Column, found+": skipped")
 		}
 		return
 	}
@@ -176,7 +176,7 @@ func (r *document) takeItems(items *yaml.Node, list json.RawMessage) {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(list, &values); err != nil || len(values.Items) != len(items.Content) {
-		r.wrong(report.Wrong, items.Line, items.Column, "items is no list: must be a list of objects")
+		r.wrong(report.Wrong, items.Line, items.Column, "items is not a list: must be a list of objects")
 		return
 	}
 	for i, item := range items.Content {
@@ -223,7 +223,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	given.value.SetNamespace(given.namespace)
 	if earlier := r.find(given.kind, given.key()); earlier != nil {
 		given.problems = append(given.problems, problem{
-			"metadata.name", fmt.Sprintf("is given twice, first at %v; leave one out",
+			"metadata.name", fmt.Sprintf("is given twice, first at %v; remove one",
 				earlier.position("metadata.name")),
 		})
 	}
@@ -308,7 +308,7 @@ func notYAML(err error) (line int, found string) {
 		}
 	}
 	if strings.HasPrefix(found, "unknown anchor") { // its name may be a secret
-		found = "a text that begins with * is an alias, and has no anchor; put it in quotes"
+		found = "a value that begins with * is an alias, and its anchor is missing; quote it"
 	}
 	return line, "is not YAML: " + found + "; a template must be rendered first"
 }

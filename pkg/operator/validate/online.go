@@ -454,12 +454,12 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
 			k.wrong(k.object, "providerSpec.keypairName", "key pair %s does not exist; "+
-				"make it with these credentials, or name one of theirs: key pairs belong to credentials, not to projects",
+				"create it with these credentials, or name a key pair of theirs: key pairs belong to credentials, not to projects",
 				name)
 		}
 	}
 	for _, mail := range k.spec.ServiceAccountMails {
-		k.skip("service account " + mail + " (the IaaS API does not tell of service accounts)")
+		k.skip("service account " + mail + " (the IaaS API does not show service accounts)")
 	}
 }
 
@@ -480,7 +480,7 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 	case 1:
 	default:
 		k.report(k.object, report.Unknown, "providerSpec."+path, fmt.Sprintf(
-			"%d security groups are called %s: which one is used is unknown; name it by its UUID", count, name))
+			"%d security groups have the name %s, so it is unknown which of them is used: give its UUID", count, name))
 	}
 }
 
@@ -518,7 +518,7 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 		// OpenStack, which underlies the API, writes "no limit" as -1.
 		if row.quota.Limit >= 0 && need > 0 && need > left {
 			found := fmt.Sprintf("quota %s: %d%s needed, %d of %d left", row.name, need, row.unit, left, row.quota.Limit)
-			c.add(report.Wrong, found, "raise the quota, or ask for fewer or smaller machines")
+			c.add(report.Wrong, found, "raise the quota, or request fewer or smaller machines")
 		}
 	}
 }

@@ -58,11 +58,11 @@ func headerHint(text string) string {
 	case strings.HasPrefix(text, "\ufeff"):
 		return "begins with a byte order mark (BOM), which hides its first line: save it as UTF-8 without one"
 	case notBase64 == nil && (hasHeader(string(decoded)) || bytes.HasPrefix(decoded, []byte("\x1f\x8b"))):
-		return "is encoded in base64, and the driver encodes it once more: put in the text itself"
+		return "is encoded in base64, and the driver encodes it once more: use the text itself"
 	case hasHeader(strings.TrimSpace(text)):
-		return "has blanks before its first line: nothing may stand there"
+		return "has whitespace before its first line: remove it"
 	default:
-		return "does not begin as cloud-init or Ignition expect it, such as with " + cloudConfig + " or #!: they pass it over"
+		return "does not begin as cloud-init or Ignition expects, such as with " + cloudConfig + " or #!: they ignore it"
 	}
 }
 
@@ -70,13 +70,13 @@ func headerHint(text string) string {
 func lineHint(text string) string {
 	switch line, _, _ := strings.Cut(text, "\n"); {
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
-		return "has line ends of Windows: no interpreter is found for its first line; save it with line ends of Unix"
+		return "has Windows line endings: the interpreter in its first line is not found; save it with Unix line endings"
 	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(line) != cloudConfig:
-		return "stands in one line, and is a comment as a whole: keep its line breaks (| in YAML, not >)"
+		return "is a single line, so all of it is a comment: keep its line breaks (| in YAML, not >)"
 	case strings.TrimSpace(line) == cloudConfig:
 		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil { // duplicate keys are fine: Python takes the last
 			wrong, _ := notYAML(err)
-			return fmt.Sprintf("is no YAML: cloud-init cannot read it; look at its line %d", wrong)
+			return fmt.Sprintf("is not YAML: cloud-init cannot read it; see its line %d", wrong)
 		}
 	}
 	return ""

@@ -36,7 +36,7 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 		} {
 			if each.value != "" {
 				errs = append(errs, field.Forbidden(path.Child(each.name),
-					"there is a "+apis.SecretServiceAccountKey+", too: remove it, or what belongs to a workload identity"))
+					apis.SecretServiceAccountKey+" is set, too: remove it, or the keys of the workload identity"))
 			}
 		}
 		return errs

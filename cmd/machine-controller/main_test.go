@@ -104,8 +104,9 @@ func TestFenceFollowsTheLease(t *testing.T) {
 		lease, renew, retry time.Duration
 		tolerated, hold     time.Duration
 	}{
-		"MCM's defaults":            {15 * time.Second, 10 * time.Second, 2 * time.Second, 3 * time.Second, 15 * time.Second},
-		"a lease that lasts long":   {60 * time.Second, 10 * time.Second, 2 * time.Second, 48 * time.Second, 60 * time.Second},
+		"MCM's defaults": {15 * time.Second, 10 * time.Second, 2 * time.Second, 3 * time.Second, 15 * time.Second},
+		"a lease that lasts long": {60 * time.Second, 10 * time.Second, 2 * time.Second, 48 * time.Second,
+			60 * time.Second},
 		"next to no time is left":   {3 * time.Second, 2 * time.Second, time.Second, time.Second, 4 * time.Second},
 		"renewed late, by a second": {15 * time.Second, 13 * time.Second, 2 * time.Second, time.Second, 16 * time.Second},
 	} {

@@ -51,7 +51,8 @@ func (t *targetToken) end() time.Time {
 	}
 	var claims jwt.RegisteredClaims
 	_, _, err = jwt.NewParser().ParseUnverified(strings.TrimSpace(config.BearerToken), &claims)
-	if err != nil || claims.ExpiresAt == nil || claims.IssuedAt != nil && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= shortLived {
+	if err != nil || claims.ExpiresAt == nil ||
+		claims.IssuedAt != nil && claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= shortLived {
 		return time.Time{}
 	}
 	return claims.ExpiresAt.Time

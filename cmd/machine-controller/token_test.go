@@ -30,8 +30,10 @@ func TestTargetToken(t *testing.T) {
 		// want is when the token expires after issued; 0 for no series.
 		want time.Duration
 	}{
-		"of 30 days":    {byFile, token(jwt.MapClaims{"iat": issued.Unix(), "exp": issued.Add(30 * day).Unix()}) + "\n", 30 * day},
-		"expired":       {byFile, token(jwt.MapClaims{"iat": issued.Add(-30 * day).Unix(), "exp": issued.Unix()}), time.Nanosecond},
+		"of 30 days": {byFile, token(jwt.MapClaims{"iat": issued.Unix(), "exp": issued.Add(30 * day).Unix()}) + "\n",
+			30 * day},
+		"expired": {byFile, token(jwt.MapClaims{"iat": issued.Add(-30 * day).Unix(), "exp": issued.Unix()}),
+			time.Nanosecond},
 		"of 8 days":     {byFile, token(jwt.MapClaims{"iat": issued.Unix(), "exp": issued.Add(8 * day).Unix()}), 8 * day},
 		"of a week":     {byFile, token(jwt.MapClaims{"iat": issued.Unix(), "exp": issued.Add(7 * day).Unix()}), 0},
 		"as Gardener's": {byFile, token(jwt.MapClaims{"iat": issued.Unix(), "exp": issued.Add(day / 2).Unix()}), 0},
@@ -46,9 +48,9 @@ func TestTargetToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			for file, content := range map[string]string{"token": row.token, "kubeconfig": fmt.Sprintf(`{apiVersion: v1, kind: Config,
-current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://x"}}],
-users: [{name: u, user: {%s}}]}`, row.login)} {
+			for file, content := range map[string]string{"token": row.token, "kubeconfig": fmt.Sprintf(`{
+apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://x"}}], users: [{name: u, user: {%s}}]}`, row.login)} {
 				if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -63,7 +65,8 @@ users: [{name: u, user: {%s}}]}`, row.login)} {
 			switch {
 			case row.want == 0 && len(families) > 0:
 				t.Errorf("%v, want no series", families)
-			case row.want > 0 && (len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(issued.Add(row.want).Unix())):
+			case row.want > 0 &&
+				(len(families) != 1 || families[0].GetMetric()[0].GetGauge().GetValue() != float64(issued.Add(row.want).Unix())):
 				t.Errorf("%v, want %d", families, issued.Add(row.want).Unix())
 			}
 		})

@@ -65,7 +65,8 @@ Exit codes: 0 every server is gone; 1 a server was refused or is still there, or
 server was not found, or its outcome is unknown; 64 wrong usage. With --dry-run: 0 no server is refused; 1 a server
 is; 2 a server was not found.`,
 		Example: `  # Show which orphans would be deleted
-  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) --target-kubeconfig target.kubeconfig --dry-run
+  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) \
+    --target-kubeconfig target.kubeconfig --dry-run
 
   # Delete a server, after the value of its cluster label is typed
   mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig`,
@@ -238,8 +239,9 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tCLASS\tPROJECT\tREGION\tWHY")
 	for _, server := range servers {
 		shown := server.Shown
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n", server.ID, report.OneLine(shown.Name),
-			duration.HumanDuration(server.Date.Sub(shown.CreatedAt)), report.OneLine(shown.Status), report.OneLine(server.Cluster()),
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n",
+			server.ID, report.OneLine(shown.Name), duration.HumanDuration(server.Date.Sub(shown.CreatedAt)),
+			report.OneLine(shown.Status), report.OneLine(server.Cluster()),
 			report.OneLine(shown.Labels[provider.StackitMachineClassLabel]), server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
@@ -253,7 +255,8 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 
 // confirm asks for confirmation by typing the cluster's name, so that the user has read which cluster it is.
 func (d *deleting) confirm(ctx context.Context, number int, cluster string) bool {
-	_, _ = fmt.Fprintf(d.streams.ErrOut, "Delete %s of cluster %s? Type the cluster's name: ", report.Count(number, "server"), report.OneLine(cluster))
+	_, _ = fmt.Fprintf(d.streams.ErrOut, "Delete %s of cluster %s? Type the cluster's name: ",
+		report.Count(number, "server"), report.OneLine(cluster))
 	line := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(d.streams.In).ReadString('\n')

@@ -90,7 +90,8 @@ func one(words []string) (query list.Query, err error) {
 			return list.Query{Server: words[1]}, nil
 		}
 	}
-	return query, wrongUsage("describe needs one Machine or server, as machine NAME, server ID or server NAME, or with a / between them")
+	return query, wrongUsage("describe needs one Machine or server, " +
+		"as machine NAME, server ID or server NAME, or with a / between them")
 }
 
 func (o *options) describe(ctx context.Context, query list.Query) error {

@@ -35,7 +35,8 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
   mcm-stackit doctor -n default
 
   # A key before it is used, without a cluster
-  mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
+  mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 \
+    --service-account-key-path key.json`,
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if output != "" && output != formatJSON {
@@ -45,7 +46,8 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "print as "+formatJSON+", once all checks are done")
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatJSON}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions([]string{formatJSON}, cobra.ShellCompDirectiveNoFileComp))
 	command.Flags().BoolVar(&o.cloudOnly, "cloud-only", false,
 		"use no cluster: check only credentials and API; reads $"+envProjectID+", $"+envRegion+" and $"+envKeyPath)
 	return command

@@ -22,7 +22,9 @@ func TestDoctorJourney(t *testing.T) {
 	}
 	fine := run("--cloud-only")
 	fine.expect(t, 0)
-	if want := "credentials: --project-id, --region, --service-account-key-path\n5 fine, 0 wrong, 0 unknown, 0 hints.\n"; fine.stderr != want {
+	want := "credentials: --project-id, --region, --service-account-key-path\n" +
+		"5 fine, 0 wrong, 0 unknown, 0 hints.\n"
+	if fine.stderr != want {
 		t.Errorf("stderr is %q, want %q", fine.stderr, want)
 	}
 	same := fine.stdout
@@ -34,7 +36,8 @@ func TestDoctorJourney(t *testing.T) {
 	expectGolden(t, "doctor-fine.txt", same)
 
 	var result doctor.Result
-	if asJSON := run("--cloud-only", "-o", "json"); json.Unmarshal([]byte(asJSON.stdout), &result) != nil || asJSON.code != 0 ||
+	if asJSON := run("--cloud-only", "-o", "json"); json.Unmarshal([]byte(asJSON.stdout), &result) != nil ||
+		asJSON.code != 0 ||
 		len(result.Findings) != 5 || result.Findings[0].Verdict != report.Fine || len(result.NotTried) == 0 {
 		t.Errorf("got %+v", asJSON)
 	}

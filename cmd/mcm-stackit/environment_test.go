@@ -41,7 +41,8 @@ func kubeconfigs(t *testing.T) (broken, whole string) {
 	broken, whole = filepath.Join(t.TempDir(), "broken"), filepath.Join(t.TempDir(), "whole")
 	for path, text := range map[string]string{
 		broken: "apiVersion: v1\nkind: Config\n  clusters: [\n",
-		whole:  `{"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}]}`,
+		whole: `{"apiVersion": "v1", "kind": "Config",
+			"clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}]}`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -66,9 +67,10 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"files":               {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
 			"doctor of the cloud": {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
 			"list":                {inProject(key, "list", "servers"), 2, "0 servers read", ""},
-			"doctor":              {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not checked: " + says, "0 wrong, 1 unknown"},
-			"list of Machines":    {inProject(key, "list"), 2, "Machines unknown: " + says, ""},
-			"delete server":       {deleteTarget(), 2, "", says},
+			"doctor": {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not checked: " + says,
+				"0 wrong, 1 unknown"},
+			"list of Machines": {inProject(key, "list"), 2, "Machines unknown: " + says, ""},
+			"delete server":    {deleteTarget(), 2, "", says},
 		} {
 			row.args = append(row.args, flags...)
 			row.run(t, state+"/"+name, env, text)
@@ -116,7 +118,8 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		environmentRow
 	}{
 		"by variables": {env, environmentRow{[]string{"doctor", "--cloud-only"},
-			0, "FINE     reads: servers: allowed", "credentials: $STACKIT_PROJECT_ID, $STACKIT_REGION, $STACKIT_SERVICE_ACCOUNT_KEY_PATH\n"}},
+			0, "FINE     reads: servers: allowed",
+			"credentials: $STACKIT_PROJECT_ID, $STACKIT_REGION, $STACKIT_SERVICE_ACCOUNT_KEY_PATH\n"}},
 		"by flags": {env[:2], environmentRow{inProject(path, "list"),
 			2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01",
 			"credentials: --project-id, --region, --service-account-key-path\n"}},
@@ -127,7 +130,8 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		"a flag alone": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID},
 			64, "", "credentials without a Secret need all of "}},
 		"a flag beside a Secret": {env, environmentRow{
-			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, 64, "", "--secret cannot be combined with "}},
+			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, 64, "",
+			"--secret cannot be combined with "}},
 		"a key that is missing": {env[:2], environmentRow{inProject("/nowhere/key.json", "list"),
 			2, "reading the service-account key: open /nowhere/key.json: no such file", ""}},
 		"a missing key that is not used": {missing, environmentRow{[]string{"validate", "-f", "-", "--online"},
@@ -144,7 +148,8 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 		"version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"},
 		"doctor":   {"doctor", "--cloud-only"},
-		"servers":  inProject(key, "list", "servers"), "servers as JSON": inProject(key, "list", "servers", "-o", "json"), "options": {"options"},
+		"servers":  inProject(key, "list", "servers"), "servers as JSON": inProject(key, "list", "servers", "-o", "json"),
+		"options": {"options"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +189,8 @@ func TestSignalEndsDeleteServer(t *testing.T) {
 	}
 	args := deleteServer(aServer, "--target-kubeconfig", target, "--dry-run", "--server", server.URL,
 		"--project-id", iaasmock.DefaultProjectID, "--region", "eu01")
-	command, _, stderr := invocation{args: args, env: []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_NO_AUTH=true"}}.command(t)
+	command, _, stderr := invocation{args: args,
+		env: []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_NO_AUTH=true"}}.command(t)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +204,8 @@ func TestSignalEndsDeleteServer(t *testing.T) {
 	}
 	defer time.AfterFunc(20*time.Second, func() { _ = command.Process.Kill() }).Stop()
 	_ = command.Wait()
-	if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || !strings.Contains(stderr.String(), "interrupted") {
+	if code := command.ProcessState.ExitCode(); code != report.ExitUnknown ||
+		!strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit code %d and %q, want %d and that it was interrupted", code, stderr, report.ExitUnknown)
 	}
 }

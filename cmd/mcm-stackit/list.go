@@ -64,7 +64,8 @@ func (o *options) newListCommand() *cobra.Command {
   # All their data, for jq
   mcm-stackit list -o json`, false)
 	command.AddCommand(
-		o.newListKindCommand("machines", "Show Machines with their servers, as list does", "  mcm-stackit list machines -n default", false),
+		o.newListKindCommand("machines", "Show Machines with their servers, as list does",
+			"  mcm-stackit list machines -n default", false),
 		o.newListKindCommand("servers", "Show the servers of the namespace's clusters",
 			`  # The servers of the clusters that a namespace's MachineClasses name
   mcm-stackit list servers -n default
@@ -101,8 +102,10 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 	flags := command.Flags()
 	flags.StringVarP(&l.output, "output", "o", "", "print as one of: "+strings.Join(formats, ", "))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&l.cluster, "cluster", "", "only this cluster: its label as key=value, with a key that ends in /cluster")
-	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "all namespaces, with the projects that the MachineClasses there name")
+	flags.StringVar(&l.cluster, "cluster", "",
+		"only this cluster: its label as key=value, with a key that ends in /cluster")
+	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false,
+		"all namespaces, with the projects that the MachineClasses there name")
 	if servers {
 		flags.BoolVar(&l.orphans, "orphans", false, "only servers that no Machine of any namespace names")
 	} else {
@@ -249,8 +252,8 @@ func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
 	if allNamespaces {
 		namespace = "Namespace"
 	}
-	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Class", "Phase", "Server", "State", "Ready", "Age", "Note",
-		"+Cluster", "+Node")}
+	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Class", "Phase", "Server", "State", "Ready",
+		"Age", "Note", "+Cluster", "+Node")}
 	type class struct{ namespace, name, phase string }
 	healthy := map[class][]*list.Machine{}
 	for _, machine := range found.Machines {
@@ -263,24 +266,26 @@ func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
 		switch {
 		case len(alike) < 2 || !machine.IsHealthy():
 		case machine == alike[0]:
-			t.Rows = append(t.Rows, row(machine.Namespace, report.Count(len(alike), "Machine")+" ready", machine.Class, machine.Phase, "",
-				machine.State, string(machine.Ready), "", "", machine.Cluster, ""))
+			t.Rows = append(t.Rows, row(machine.Namespace, report.Count(len(alike), "Machine")+" ready", machine.Class,
+				machine.Phase, "", machine.State, string(machine.Ready), "", "", machine.Cluster, ""))
 			continue
 		default:
 			continue
 		}
-		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, shownID(machine.Server), machine.State,
-			string(machine.Ready), age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Cluster, machine.Node))
+		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, shownID(machine.Server),
+			machine.State, string(machine.Ready), age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes),
+			machine.Cluster, machine.Node))
 	}
 	return t
 }
 
 func serversTable(found *list.Result) *metav1.Table {
-	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name", "+Namespace", "+Class",
-		"+Cluster", "+Project", "+Region")}
+	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name",
+		"+Namespace", "+Class", "+Cluster", "+Project", "+Region")}
 	for _, server := range found.Servers {
-		t.Rows = append(t.Rows, row(shownID(server.Name), server.Machine, server.State, age(found.Time, server.CreationTimestamp.Time), server.MachineType,
-			server.Zone, noteCell(server.Notes), server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
+		t.Rows = append(t.Rows, row(shownID(server.Name), server.Machine, server.State,
+			age(found.Time, server.CreationTimestamp.Time), server.MachineType, server.Zone, noteCell(server.Notes),
+			server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
 	}
 	return t
 }
@@ -316,7 +321,8 @@ func belowTable(found *list.Result, servers, allNamespaces bool) string {
 		line("%s", stale)
 	}
 	for _, label := range slices.Sorted(maps.Keys(found.NotChecked)) {
-		line("%s: %s, no MachineClass here: not classified", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotChecked[label], "server"))
+		line("%s: %s, no MachineClass here: not classified", cmp.Or(report.OneLine(label), "no cluster label"),
+			report.Count(found.NotChecked[label], "server"))
 	}
 	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
 		line("%s read in %s", report.Count(found.Read[place], "server"), place)

@@ -37,8 +37,8 @@ func startServers(t *testing.T) (worker, bastion string, env []string) {
 	ids := map[string]string{}
 	for name, labels := range map[string]string{"bastion": "{}", "worker-1": `{"kubernetes.io/machine": "worker-1",
 		"kubernetes.io/machineclass": "worker", "kubernetes.io/cluster": "shoot--demo--laptop"}`} {
-		body := fmt.Sprintf(`{"name": %q, "labels": %s, "machineType": %q, "userData": "c2VjcmV0", "networking": {"networkId": %q},
-			"bootVolume": {"size": 20, "source": {"type": "image", "id": %q}}}`,
+		body := fmt.Sprintf(`{"name": %q, "labels": %s, "machineType": %q, "userData": "c2VjcmV0",
+			"networking": {"networkId": %q}, "bootVolume": {"size": 20, "source": {"type": "image", "id": %q}}}`,
 			name, labels, iaasmock.DefaultMachineType, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID)
 		path := fmt.Sprintf("/v2/projects/%s/regions/%s/servers", iaasmock.DefaultProjectID, iaasmock.DefaultRegion)
 		request, answer := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)), httptest.NewRecorder()
@@ -82,14 +82,16 @@ func TestListWithoutACluster(t *testing.T) {
 		"orphans' names": {[]string{"servers", "--orphans", "-o", "name", "--cluster", cluster},
 			nil, []string{cause}, []string{first}},
 		"Machines": {nil,
-			[]string{"2 servers read in project " + iaasmock.DefaultProjectID + " in eu01\n", cause, counts}, nil, []string{"MACHINE"}},
+			[]string{"2 servers read in project " + iaasmock.DefaultProjectID + " in eu01\n", cause, counts}, nil,
+			[]string{"MACHINE"}},
 		"no Machines": {[]string{"-o", "json"}, []string{`"items": []`}, []string{cause}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: append(append([]string{"list"}, row.args...), noControl, "--project-id", iaasmock.DefaultProjectID,
-				"--region", iaasmock.DefaultRegion), env: env}.run(t)
-			if got.code != report.ExitUnknown || strings.Contains(got.stdout, "c2VjcmV0") || strings.Count(got.stdout+got.stderr, "refused") != 1 {
+			got := invocation{args: append(append([]string{"list"}, row.args...), noControl,
+				"--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion), env: env}.run(t)
+			if got.code != report.ExitUnknown || strings.Contains(got.stdout, "c2VjcmV0") ||
+				strings.Count(got.stdout+got.stderr, "refused") != 1 {
 				t.Errorf("got %+v, want exit code 2, and the cause once", got)
 			}
 			for _, want := range row.stdout {
@@ -139,8 +141,9 @@ func TestRequestTimeout(t *testing.T) {
 		"list": {[]string{"list", "servers", "--server=http://" + listener.Addr().String()},
 			[]string{"the cluster with the Machines does not answer within 3s",
 				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 3s"}},
-		"doctor":   {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
-		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, []string{"not checked to the end: "}},
+		"doctor": {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
+		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"},
+			[]string{"not checked to the end: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,14 +201,17 @@ func TestLoginPlugin(t *testing.T) {
 		`echo '{` + apiVersion + `, "kind": "ExecCredential", "status": {"token": "of-the-plugin"}}'` + "\n"
 	kubeconfig := `{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 		"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}],
-		"users": [{"name": "a", "user": {"exec": {` + apiVersion + `, "command": "` + plugin + `", "interactiveMode": "Never"}}}]}`
+		"users": [{"name": "a", "user": {"exec": {` + apiVersion + `, "command": "` + plugin +
+		`", "interactiveMode": "Never"}}}]}`
 	for file, text := range map[string]string{plugin: script, config: kubeconfig} {
 		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := invocation{args: []string{"list", "--kubeconfig", config, "--request-timeout", "5s"}, env: append(env, "PATH="+os.Getenv("PATH"))}.run(t)
-	if strings.Count(got.stderr, "the login plugin "+plugin+" runs\n") != 1 || asked.Load() < 3 || strings.Contains(got.stdout, "Machines unknown") {
+	got := invocation{args: []string{"list", "--kubeconfig", config, "--request-timeout", "5s"},
+		env: append(env, "PATH="+os.Getenv("PATH"))}.run(t)
+	if strings.Count(got.stderr, "the login plugin "+plugin+" runs\n") != 1 || asked.Load() < 3 ||
+		strings.Contains(got.stdout, "Machines unknown") {
 		t.Errorf("got %+v, asked %d times", got, asked.Load())
 	}
 }
@@ -215,7 +221,8 @@ func TestCompletion(t *testing.T) {
 	cluster := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		answer.Header().Set("Content-Type", "application/json")
 		if request.URL.Path == "/api/v1/namespaces" {
-			_, _ = io.WriteString(answer, `{"apiVersion": "v1", "kind": "NamespaceList", "items": [{"metadata": {"name": "shoot--demo"}}]}`)
+			_, _ = io.WriteString(answer,
+				`{"apiVersion": "v1", "kind": "NamespaceList", "items": [{"metadata": {"name": "shoot--demo"}}]}`)
 		}
 	}))
 	t.Cleanup(cluster.Close)
@@ -243,7 +250,8 @@ func TestCompletion(t *testing.T) {
 func TestCompletionOfNamesAndIDs(t *testing.T) {
 	t.Parallel()
 	worker, bastion, env := startServers(t)
-	const class = `{"metadata": {"namespace": "default", "name": "worker"}, "secretRef": {"namespace": "default", "name": "credentials"},
+	const class = `{"metadata": {"namespace": "default", "name": "worker"},
+		"secretRef": {"namespace": "default", "name": "credentials"},
 		"providerSpec": {"labels": {"kubernetes.io/cluster": "shoot--demo--laptop"}}}`
 	var machine atomic.Value
 	machine.Store("lost")
@@ -251,7 +259,8 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 		answer.Header().Set("Content-Type", "application/json")
 		switch path.Base(request.URL.Path) {
 		case "machineclasses":
-			_, _ = io.WriteString(answer, `{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClassList", "items": [`+class+`]}`)
+			_, _ = io.WriteString(answer,
+				`{"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClassList", "items": [`+class+`]}`)
 		case "credentials":
 			_, _ = fmt.Fprintf(answer, `{"apiVersion": "v1", "kind": "Secret", "data": {"projectId": %q, "region": "ZXUwMQ=="}}`,
 				base64.StdEncoding.EncodeToString([]byte(iaasmock.DefaultProjectID)))
@@ -279,22 +288,25 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 		t.Errorf("delete server: got %q, want no server of a Machine", got)
 	}
 	described := invocation{args: []string{"describe", "server/" + bastion, "--server", cluster.URL}, env: env}.run(t)
-	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n", "Console log:    nothing that explains a failure\n",
+	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n",
+		"Console log:    nothing that explains a failure\n",
 		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks a label of the manager's\n")
 	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
-		"there is no server nobody in project " + iaasmock.DefaultProjectID + " in eu01: are namespace and context right?\n"}.run(t, "nobody", env, "")
+		"there is no server nobody in project " + iaasmock.DefaultProjectID +
+			" in eu01: are namespace and context right?\n"}.run(t, "nobody", env, "")
 }
 
 // The healthy Machines of a class are one line, unless all are asked for, or there is but one.
 func TestHealthyMachinesShareALine(t *testing.T) {
 	machine := func(namespace, class, name, state string, notes ...list.Note) *list.Machine {
-		return &list.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Class: class, Phase: "Running", State: state,
-			Ready: list.Ready, Notes: notes}
+		return &list.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Class: class, Phase: "Running",
+			State: state, Ready: list.Ready, Notes: notes}
 	}
 	found := &list.Result{Machines: []*list.Machine{
 		machine("a", "worker", "a1", "ACTIVE"), machine("a", "worker", "a2", "ACTIVE", list.Note{Kind: list.NoteOrphan}),
-		machine("a", "worker", "a3", "ACTIVE"), machine("a", "worker", "a4", "ACTIVE"), machine("a", "single", "a5", "ACTIVE"),
-		machine("b", "worker", "b1", "ACTIVE"), machine("b", "worker", "b2", list.Unknown), machine("b", "worker", "b3", "ACTIVE"),
+		machine("a", "worker", "a3", "ACTIVE"), machine("a", "worker", "a4", "ACTIVE"),
+		machine("a", "single", "a5", "ACTIVE"), machine("b", "worker", "b1", "ACTIVE"),
+		machine("b", "worker", "b2", list.Unknown), machine("b", "worker", "b3", "ACTIVE"),
 	}}
 	for all, want := range map[bool]string{
 		false: "a/3 Machines ready a/a2 a/a5 b/2 Machines ready b/b2", true: "a/a1 a/a2 a/a3 a/a4 a/a5 b/b1 b/b2 b/b3",
@@ -318,13 +330,16 @@ func TestDescribedText(t *testing.T) {
 		LastOperation: &v1alpha1.LastOperation{Type: "Create", State: "Failed",
 			LastUpdateTime: metav1.NewTime(now.Add(-time.Hour)), Description: "a\nb"},
 		Notes: []list.Note{
-			{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"}, {Kind: list.NoteUnknown, Reason: "not read"},
-			{Kind: list.NoteFault, Reason: "server a: no host"}, {Kind: list.NoteFault, Reason: "server b: no volume"},
+			{Kind: list.NoteStuck, About: "NoCapacity", Reason: "full", Remedy: "wait"},
+			{Kind: list.NoteUnknown, Reason: "not read"}, {Kind: list.NoteFault, Reason: "server a: no host"},
+			{Kind: list.NoteFault, Reason: "server b: no volume"},
 		},
 		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01",
-			Addresses: []string{"10.0.0.1", "fd00::1"}, Console: &list.Console{Cause: "refused", Lines: []string{"a\x1b[31m", "b"}}}},
+			Addresses: []string{"10.0.0.1", "fd00::1"},
+			Console:   &list.Console{Cause: "refused", Lines: []string{"a\x1b[31m", "b"}}}},
 	}
-	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine}, Unknown: []string{"Leases unknown: x"}})
+	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine},
+		Unknown: []string{"Leases unknown: x"}})
 	expectGolden(t, "described.txt", got)
 
 	machine.LastOperation.LastUpdateTime = metav1.Time{}
@@ -344,15 +359,17 @@ func TestNothingOfOthersCommandsATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := list.Note{Kind: list.NoteStuck, About: hostile, Reason: hostile, Cause: hostile, Remedy: hostile}
-	found := &list.Result{Machines: []*list.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Phase: hostile, Notes: []list.Note{note}}},
-		Unknown: []string{"servers unknown: a\x1b"}}
+	found := &list.Result{
+		Machines: []*list.Machine{{ObjectMeta: metav1.ObjectMeta{Name: "m1"}, Phase: hostile, Notes: []list.Note{note}}},
+		Unknown:  []string{"servers unknown: a\x1b"}}
 	if err := (&listing{options: o}).print(found); err != nil {
 		t.Fatal(err)
 	}
 	o.say("%s", hostile)
 	for stream, text := range map[string]string{"output": stdout.String(), "error": stderr.String()} {
 		for _, line := range strings.Split(text, "\n") {
-			if strings.HasPrefix(line, "server/2") || strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' }) {
+			if strings.HasPrefix(line, "server/2") ||
+				strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' }) {
 				t.Errorf("standard %s has the line %q", stream, line)
 			}
 		}

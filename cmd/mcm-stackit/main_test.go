@@ -87,7 +87,8 @@ func (i invocation) command(t *testing.T) (command *exec.Cmd, stdout, stderr *by
 		t.Fatal(err)
 	}
 	command, stdout, stderr = exec.CommandContext(ctx, self, i.args...), &bytes.Buffer{}, &bytes.Buffer{}
-	command.Env = append([]string{asCommand + "=1", "HOME=" + t.TempDir(), "KUBECONFIG=" + filepath.Join(t.TempDir(), "none")}, i.env...)
+	command.Env = append(
+		[]string{asCommand + "=1", "HOME=" + t.TempDir(), "KUBECONFIG=" + filepath.Join(t.TempDir(), "none")}, i.env...)
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(i.stdin), stdout, stderr
 	return command, stdout, stderr
 }
@@ -135,7 +136,8 @@ func startProject(t *testing.T) (cloud *iaasmock.Cloud, env []string, path strin
 
 // inProject are the flags that name the default project, with the key in a file.
 func inProject(key string, args ...string) []string {
-	return append(args, "--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion, "--service-account-key-path", key)
+	return append(args, "--project-id", iaasmock.DefaultProjectID, "--region", iaasmock.DefaultRegion,
+		"--service-account-key-path", key)
 }
 
 // expectGolden compares text with the file of the name in testdata.
@@ -161,10 +163,11 @@ func TestWrongUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		"unknown command":      {[]string{"bogus"}, `unknown command "bogus"`},
-		"unknown list":         {[]string{"list", "bogus"}, `unknown command "bogus"`},
-		"a typo":               {[]string{"docter"}, `unknown command "docter" for "mcm-stackit": did you mean doctor?`},
-		"a typo below":         {[]string{"list", "server"}, `unknown command "server" for "mcm-stackit list": did you mean servers?`},
+		"unknown command": {[]string{"bogus"}, `unknown command "bogus"`},
+		"unknown list":    {[]string{"list", "bogus"}, `unknown command "bogus"`},
+		"a typo":          {[]string{"docter"}, `unknown command "docter" for "mcm-stackit": did you mean doctor?`},
+		"a typo below": {[]string{"list", "server"},
+			`unknown command "server" for "mcm-stackit list": did you mean servers?`},
 		"unknown shell":        {[]string{"completion", "bogus"}, `unknown command "bogus"`},
 		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
 		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server is named"},
@@ -192,7 +195,8 @@ func TestWrongUsage(t *testing.T) {
 		"-R without -f":    {[]string{"validate", "-R", "-k", "a"}, "-k cannot be combined with -f or -R"},
 		"file without -f":  {[]string{"validate", "samples"}, `unknown command "samples"`},
 		"no cluster label": {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
-		"no label value":   {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "not a label that a server can have"},
+		"no label value": {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"},
+			"not a label that a server can have"},
 		"describe nothing": {[]string{"describe"}, "describe needs one Machine"},
 		"describe another": {[]string{"describe", "pod", "x"}, "describe needs one Machine or server"},
 		"describe two":     {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
@@ -205,7 +209,8 @@ func TestWrongUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: row.args}.run(t)
-			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) || !strings.Contains(got.stderr, "--help'.") {
+			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) ||
+				!strings.Contains(got.stderr, "--help'.") {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
 			}
 		})

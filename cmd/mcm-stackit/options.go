@@ -89,16 +89,20 @@ func (o *options) addFlags(root *cobra.Command) {
 	o.control.AddFlags(flags)
 	flags.Lookup(flagRequestTimeout).Usage =
 		"how long a cluster, the API or a URL may take to answer, retries included; 0: no limit"
-	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: the Secrets of the MachineClasses)")
-	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key")
+	flags.StringVar(&o.secret, "secret", "",
+		"Secret with the credentials, as name or namespace/name (default: the Secrets of the MachineClasses)")
+	flags.StringVar(&o.projectID, "project-id", "",
+		"UUID of the STACKIT project, in place of a Secret, with region and key")
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides the region of Secret and class")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret")
 	// With the sidecar's names and defaults, so that both refuse the same values.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"hosts that a service-account key may name in credentials.tokenEndpoint, besides hosts below stackit.cloud; as for the sidecar")
+		"hosts that a service-account key may name in credentials.tokenEndpoint, "+
+			"besides hosts below stackit.cloud; as for the sidecar")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"folders in which a Secret may name the file of a workload identity's token; as for the sidecar")
-	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace, "context": o.completeContext} {
+	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace,
+		"context": o.completeContext} {
 		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))
 	}
 }
@@ -137,7 +141,8 @@ func (o *options) complete() error {
 	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
-		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
+		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout,
+			*o.control.Timeout)
 	}
 	if err := o.checkNames(); err != nil {
 		return err
@@ -170,7 +175,8 @@ func (o *options) direct() *account.Direct {
 		origins = append(origins, origin)
 		return given
 	}
-	direct := &account.Direct{ProjectID: value("project-id", o.projectID, envProjectID), Region: value("region", o.region, envRegion)}
+	direct := &account.Direct{ProjectID: value("project-id", o.projectID, envProjectID),
+		Region: value("region", o.region, envRegion)}
 	direct.KeyPath = value("service-account-key-path", o.keyPath, envKeyPath)
 	direct.Origin = strings.Join(origins, ", ")
 	if direct.ProjectID == "" || direct.Region == "" || direct.KeyPath == "" && !o.config.NoAuth {
@@ -187,9 +193,12 @@ func (o *options) checkNames() error {
 	case o.region != "" && len(validation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
 	case spi.CheckTokenHosts(o.tokenHosts) != nil:
-		return wrongUsage("--%s must be hosts in lower case, with commas between them, such as token.example or *.token.example", spi.FlagTokenHosts)
+		return wrongUsage(
+			"--%s must be hosts in lower case, with commas between them, such as token.example or *.token.example",
+			spi.FlagTokenHosts)
 	case spi.CheckIdentityDirs(o.identityDirs) != nil:
-		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
+		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs,
+			spi.DefaultIdentityDirs)
 	}
 	return nil
 }

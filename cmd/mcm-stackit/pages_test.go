@@ -112,7 +112,8 @@ func TestCommandsOfPagesNameTheirPlace(t *testing.T) {
 func TestPagesNameTheVersionsInUse(t *testing.T) {
 	for pattern, pages := range map[string]map[string]string{
 		`go.mod gardener/machine-controller-manager (v\S+)`: {
-			"README.md": "Built from machine-controller-manager %s with", "kubernetes/upgrade.md": "the one in [go.mod](../go.mod), %s |",
+			"README.md":                          "Built from machine-controller-manager %s with",
+			"kubernetes/upgrade.md":              "the one in [go.mod](../go.mod), %s |",
 			"kubernetes/control/deployment.yaml": "/machine-controller-manager:%s\n"},
 		`hack/tools/stackit/go.mod stackitcloud/stackit-cli (v\S+)`: {"kubernetes/runbooks.md": "tried with %s.\n"},
 		`Makefile \nENVTEST_VERSION := (\d+\.\d+)`: {

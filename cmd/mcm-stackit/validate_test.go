@@ -20,8 +20,9 @@ func TestValidateSamples(t *testing.T) {
 	expectGolden(t, "validate-samples.txt", got.stdout+got.stderr)
 	samples := []string{"validate", "-f", "../../samples/machine-class.yaml,../../samples/machine-class-minimal.yaml",
 		"-f", "../../samples/machine.yaml"}
-	invocation{args: samples}.run(t).expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: "+
-		"its contents cannot be checked; add")
+	invocation{args: samples}.run(t).
+		expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: "+
+			"its contents cannot be checked; add")
 	invocation{args: append(samples, "--allow-missing-secret")}.run(t).
 		expect(t, 0, "Checked 1 Machine, 2 MachineClasses, with 2 hints: nothing is wrong.\n")
 	invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t).

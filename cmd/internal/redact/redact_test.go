@@ -25,8 +25,10 @@ func TestVerbosityIsCapped(t *testing.T) {
 func TestRedact(t *testing.T) {
 	args := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", "abc123.0123456789abcdef", 5,
 		errors.New("refused: Bearer eyJhbGciOiJSUzUxMiJ9.eyJpc3MiOiJhIn0.c2ln"), "stackit://a/b", "1.2.3-alpha.0123456789",
-		"key: -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end", []byte("-----BEGIN PRIVATE KEY-----\nMIIE")}
-	want := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", redacted, 5, "refused: Bearer " + redacted, "stackit://a/b", "1.2.3-alpha.0123456789",
+		"key: -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end",
+		[]byte("-----BEGIN PRIVATE KEY-----\nMIIE")}
+	want := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", redacted, 5, "refused: Bearer " + redacted, "stackit://a/b",
+		"1.2.3-alpha.0123456789",
 		"key: " + redacted + " end", redacted}
 	if diff := cmp.Diff(want, redact(args)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

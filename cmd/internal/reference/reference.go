@@ -29,7 +29,8 @@ func Flags(flags *pflag.FlagSet) string {
 			initial = "`" + flag.DefValue + "`"
 		}
 		_, usage := pflag.UnquoteUsage(flag)
-		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, initial, strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "|", `\|`))
+		fmt.Fprintf(&rows, "| %s | %s | %s |\n",
+			name, initial, strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "|", `\|`))
 	})
 	if rows.Len() == 0 {
 		return ""

@@ -297,8 +297,9 @@ func isRefusal(status int, body []byte) bool {
 		value, _ := answer[field].(string)
 		return value
 	}
-	return slices.Contains(refusals, text("error")) || slices.ContainsFunc([]string{"error", "msg", "message", "error_description"},
-		func(field string) bool { return keyNotFound.MatchString(text(field)) })
+	return slices.Contains(refusals, text("error")) ||
+		slices.ContainsFunc([]string{"error", "msg", "message", "error_description"},
+			func(field string) bool { return keyNotFound.MatchString(text(field)) })
 }
 
 // expiry returns the token's exp claim, or a guess without one. If the guess is too late, a 401

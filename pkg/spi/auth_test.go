@@ -44,21 +44,27 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		return iaasmock.Fault{Status: status, Body: body, ContentType: "text/plain"}
 	}
 	gateway := func(status int, message string) iaasmock.Fault {
-		return answer(status, fmt.Sprintf(`{"timestamp":"2026-08-25T08:13:00Z","path":"/oauth/v2/token","status":%d,"error":%q,"message":%q}`,
-			status, http.StatusText(status), message))
+		return answer(status,
+			fmt.Sprintf(`{"timestamp":"2026-08-25T08:13:00Z","path":"/oauth/v2/token","status":%d,"error":%q,"message":%q}`,
+				status, http.StatusText(status), message))
 	}
 	for name, row := range map[string]struct {
 		fault   iaasmock.Fault
 		refused bool
 		says    string
 	}{
-		"a deleted key":             {refused, true, "refused the credentials with status 400"},
-		"another client":            {answer(401, `{"error":"invalid_client","error_description":"s3cr3t"}`), true, "refused the credentials"},
-		"another account":           {answer(403, `{"error":"unauthorized_client"}`), true, "refused the credentials with status 403"},
-		"another form":              {answer(400, ` {"error" : "invalid_request"} `), true, "refused the credentials with status 400"},
-		"an unknown key":            {answer(401, `{"code":401,"msg":"`+noKey+`"}`), true, "refused the credentials with status 401"},
-		"an unknown key, message":   {gateway(400, noKey), true, "refused the credentials with status 400"},
-		"an unknown key, OAuth":     {answer(403, `{"error":"access_denied","error_description":"`+noKey+`"}`), true, "refused the credentials"},
+		"a deleted key": {refused, true, "refused the credentials with status 400"},
+		"another client": {answer(401, `{"error":"invalid_client","error_description":"s3cr3t"}`), true,
+			"refused the credentials"},
+		"another account": {answer(403, `{"error":"unauthorized_client"}`), true,
+			"refused the credentials with status 403"},
+		"another form": {answer(400, ` {"error" : "invalid_request"} `), true,
+			"refused the credentials with status 400"},
+		"an unknown key": {answer(401, `{"code":401,"msg":"`+noKey+`"}`), true,
+			"refused the credentials with status 401"},
+		"an unknown key, message": {gateway(400, noKey), true, "refused the credentials with status 400"},
+		"an unknown key, OAuth": {answer(403, `{"error":"access_denied","error_description":"`+noKey+`"}`), true,
+			"refused the credentials"},
 		"an unknown key, error":     {answer(401, `{"error":"`+noKey+`"}`), true, "refused the credentials with status 401"},
 		"another thing not found":   {gateway(403, "route was not found"), false, "failed with status 403"},
 		"a key not of this place":   {gateway(401, "API key with kid x is unknown"), false, "failed with status 401"},
@@ -69,27 +75,30 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"a code with 503":           {answer(503, `{"error":"invalid_grant"}`), false, "failed with status 503"},
 		"not found":                 {answer(404, `{"error":"invalid_grant"}`), false, "failed with status 404"},
 		"an unknown key, not found": {gateway(404, noKey), false, "failed with status 404"},
-		"a limit":                   {gateway(429, "rate limit on IP level exceeded; please try again later"), false, "failed with status 429"},
-		"a limit, OAuth":            {answer(429, `{"error":"invalid_client"}`), false, "failed with status 429"},
-		"the gateway's 400":         {gateway(400, "invalid_grant"), false, "failed with status 400"},
-		"the gateway's 401":         {gateway(401, "Unauthenticated token"), false, "failed with status 401"},
-		"the gateway's 403":         {gateway(403, "Unauthorized"), false, "failed with status 403"},
-		"the API's 401":             {iaasmock.Fault{Status: http.StatusUnauthorized}, false, "failed with status 401"},
-		"a page with 200":           {answer(200, page), false, "without a usable access token"},
-		"a page with 400":           {answer(400, page), false, "failed with status 400"},
-		"a page with 401":           {answer(401, page), false, "failed with status 401"},
-		"a page with 403":           {answer(403, page), false, "failed with status 403"},
-		"a page with 503":           {answer(503, page), false, "failed with status 503"},
-		"text with 401":             {answer(401, "Jwks doesn't have key to match kid or alg from Jwt"), false, "failed with status 401"},
-		"a code in text":            {answer(400, "invalid_grant"), false, "failed with status 400"},
-		"a code in a list":          {answer(400, `["invalid_grant"]`), false, "failed with status 400"},
-		"a code in an object":       {answer(400, `{"error":{"code":"invalid_grant"}}`), false, "failed with status 400"},
-		"a code before a page":      {answer(400, `{"error":"invalid_grant"}`+page), false, "failed with status 400"},
-		"another code":              {answer(400, `{"error":"temporarily_unavailable"}`), false, "failed with status 400"},
-		"a code in a message":       {answer(400, `{"message":"invalid_grant"}`), false, "failed with status 400"},
-		"a code with 500":           {answer(500, `{"error":"invalid_grant"}`), false, "failed with status 500"},
-		"a code with 200":           {answer(200, `{"error":"invalid_grant"}`), false, "without a usable access token"},
-		"a redirect": {iaasmock.Fault{Status: 302, Body: `{"error":"invalid_grant"}`, Header: http.Header{"Location": {"http://evil.example"}}},
+		"a limit": {gateway(429, "rate limit on IP level exceeded; please try again later"), false,
+			"failed with status 429"},
+		"a limit, OAuth":    {answer(429, `{"error":"invalid_client"}`), false, "failed with status 429"},
+		"the gateway's 400": {gateway(400, "invalid_grant"), false, "failed with status 400"},
+		"the gateway's 401": {gateway(401, "Unauthenticated token"), false, "failed with status 401"},
+		"the gateway's 403": {gateway(403, "Unauthorized"), false, "failed with status 403"},
+		"the API's 401":     {iaasmock.Fault{Status: http.StatusUnauthorized}, false, "failed with status 401"},
+		"a page with 200":   {answer(200, page), false, "without a usable access token"},
+		"a page with 400":   {answer(400, page), false, "failed with status 400"},
+		"a page with 401":   {answer(401, page), false, "failed with status 401"},
+		"a page with 403":   {answer(403, page), false, "failed with status 403"},
+		"a page with 503":   {answer(503, page), false, "failed with status 503"},
+		"text with 401": {answer(401, "Jwks doesn't have key to match kid or alg from Jwt"), false,
+			"failed with status 401"},
+		"a code in text":       {answer(400, "invalid_grant"), false, "failed with status 400"},
+		"a code in a list":     {answer(400, `["invalid_grant"]`), false, "failed with status 400"},
+		"a code in an object":  {answer(400, `{"error":{"code":"invalid_grant"}}`), false, "failed with status 400"},
+		"a code before a page": {answer(400, `{"error":"invalid_grant"}`+page), false, "failed with status 400"},
+		"another code":         {answer(400, `{"error":"temporarily_unavailable"}`), false, "failed with status 400"},
+		"a code in a message":  {answer(400, `{"message":"invalid_grant"}`), false, "failed with status 400"},
+		"a code with 500":      {answer(500, `{"error":"invalid_grant"}`), false, "failed with status 500"},
+		"a code with 200":      {answer(200, `{"error":"invalid_grant"}`), false, "without a usable access token"},
+		"a redirect": {iaasmock.Fault{Status: 302, Body: `{"error":"invalid_grant"}`,
+			Header: http.Header{"Location": {"http://evil.example"}}},
 			false, "failed with status 302"},
 		"nothing with 200":     {answer(200, ""), false, "without a usable access token"},
 		"nothing with 400":     {answer(400, ""), false, "failed with status 400"},
@@ -101,7 +110,8 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"a token with a blank": {answer(200, `{"access_token":"a b"}`), false, "without a usable access token"},
 		"a token of numbers":   {answer(200, `{"access_token":1}`), false, "without a usable access token"},
 		"endless":              {answer(200, strings.Repeat(" ", maxTokenAnswer+1)), false, "larger than 65536 bytes"},
-		"an endless refusal":   {answer(400, `{"error":"invalid_grant"}`+strings.Repeat(" ", maxTokenAnswer)), false, "larger than 65536 bytes"},
+		"an endless refusal": {answer(400, `{"error":"invalid_grant"}`+strings.Repeat(" ", maxTokenAnswer)), false,
+			"larger than 65536 bytes"},
 	} {
 		for kind, credentials := range eachKind {
 			bubble(t, name+", "+kind, func(t *testing.T) {
@@ -119,7 +129,8 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 				if !errors.As(err, &token) || token.Refused != row.refused || !strings.Contains(err.Error(), row.says) {
 					t.Fatalf("got %v, want a TokenError that says %q, refused: %t", err, row.says, row.refused)
 				}
-				for _, other := range []string{"invalid", "s3cr3t", "nauthorized", "Jwks", "html"} { // Gardener takes some for a login that failed
+				// Gardener takes some for a login that failed.
+				for _, other := range []string{"invalid", "s3cr3t", "nauthorized", "Jwks", "html"} {
 					if strings.Contains(token.Error(), other) {
 						t.Errorf("%v repeats %q", token, other)
 					}
@@ -217,9 +228,10 @@ func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
 		attempts  int
 		isRefused bool
 	}{
-		"down":          {iaasmock.Fault{Operation: "Token", Status: http.StatusServiceUnavailable}, tokenAttempts, false},
-		"not the API's": {iaasmock.Fault{Operation: "Token", Status: http.StatusForbidden, Body: "<html>"}, tokenAttempts, false},
-		"refused":       {refused, 1, true},
+		"down": {iaasmock.Fault{Operation: "Token", Status: http.StatusServiceUnavailable}, tokenAttempts, false},
+		"not the API's": {iaasmock.Fault{Operation: "Token", Status: http.StatusForbidden, Body: "<html>"}, tokenAttempts,
+			false},
+		"refused": {refused, 1, true},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

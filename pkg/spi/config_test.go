@@ -17,24 +17,31 @@ func TestConfigFromEnvironment(t *testing.T) {
 		want Config
 		err  string
 	}{
-		"nothing":              {env{}, Config{}, ""},
-		"API endpoint":         {env{EnvAPIEndpoint: "https://a"}, Config{Endpoint: "https://a"}, ""},
-		"Gardener's name":      {env{EnvIaaSEndpoint: "https://a", EnvTokenURL: "https://t/x"}, Config{Endpoint: "https://a", TokenURL: "https://t/x"}, ""},
-		"both and equal":       {env{EnvAPIEndpoint: "https://a", EnvIaaSEndpoint: "https://a"}, Config{Endpoint: "https://a"}, ""},
-		"both and different":   {env{EnvAPIEndpoint: "https://a", EnvIaaSEndpoint: "https://b"}, Config{}, EnvIaaSEndpoint},
-		"trailing slash":       {env{EnvAPIEndpoint: "https://a/", EnvIaaSEndpoint: "https://a"}, Config{Endpoint: "https://a"}, ""},
-		"with a password":      {env{EnvIaaSEndpoint: "https://u:s3cr3t@a"}, Config{}, EnvIaaSEndpoint},
-		"with a query":         {env{EnvTokenURL: "https://a?b=c"}, Config{}, EnvTokenURL},
-		"no URL":               {env{EnvIaaSEndpoint: "iaas.example"}, Config{}, EnvIaaSEndpoint},
-		"token URL no URL":     {env{EnvTokenURL: "token"}, Config{}, EnvTokenURL},
-		"workload identities":  {env{EnvIdentityURL: "https://idp/x"}, Config{IdentityURL: "https://idp/x"}, ""},
-		"http for identities":  {env{EnvIdentityURL: "http://idp/x"}, Config{}, EnvIdentityURL + " is an http URL, must be https"},
-		"no auth":              {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "true"}, Config{Endpoint: "http://a", NoAuth: true}, ""},
+		"nothing":      {env{}, Config{}, ""},
+		"API endpoint": {env{EnvAPIEndpoint: "https://a"}, Config{Endpoint: "https://a"}, ""},
+		"Gardener's name": {env{EnvIaaSEndpoint: "https://a", EnvTokenURL: "https://t/x"},
+			Config{Endpoint: "https://a", TokenURL: "https://t/x"}, ""},
+		"both and equal": {env{EnvAPIEndpoint: "https://a", EnvIaaSEndpoint: "https://a"},
+			Config{Endpoint: "https://a"}, ""},
+		"both and different": {env{EnvAPIEndpoint: "https://a", EnvIaaSEndpoint: "https://b"}, Config{}, EnvIaaSEndpoint},
+		"trailing slash": {env{EnvAPIEndpoint: "https://a/", EnvIaaSEndpoint: "https://a"},
+			Config{Endpoint: "https://a"}, ""},
+		"with a password":     {env{EnvIaaSEndpoint: "https://u:s3cr3t@a"}, Config{}, EnvIaaSEndpoint},
+		"with a query":        {env{EnvTokenURL: "https://a?b=c"}, Config{}, EnvTokenURL},
+		"no URL":              {env{EnvIaaSEndpoint: "iaas.example"}, Config{}, EnvIaaSEndpoint},
+		"token URL no URL":    {env{EnvTokenURL: "token"}, Config{}, EnvTokenURL},
+		"workload identities": {env{EnvIdentityURL: "https://idp/x"}, Config{IdentityURL: "https://idp/x"}, ""},
+		"http for identities": {env{EnvIdentityURL: "http://idp/x"}, Config{},
+			EnvIdentityURL + " is an http URL, must be https"},
+		"no auth": {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "true"},
+			Config{Endpoint: "http://a", NoAuth: true}, ""},
 		"no auth at the cloud": {env{EnvNoAuth: "true"}, Config{}, EnvAPIEndpoint},
 		"no auth switched off": {env{EnvNoAuth: "false"}, Config{}, ""},
-		"http":                 {env{EnvIaaSEndpoint: "http://iaas.example"}, Config{}, EnvIaaSEndpoint + " is an http URL, must be https"},
-		"http for tokens":      {env{EnvTokenURL: "http://10.0.0.1/token"}, Config{}, EnvTokenURL + " is an http URL, must be https"},
-		"http, lookalike":      {env{EnvAPIEndpoint: "http://127.0.0.1.example"}, Config{}, EnvNoAuth + "=true"},
+		"http": {env{EnvIaaSEndpoint: "http://iaas.example"}, Config{},
+			EnvIaaSEndpoint + " is an http URL, must be https"},
+		"http for tokens": {env{EnvTokenURL: "http://10.0.0.1/token"}, Config{},
+			EnvTokenURL + " is an http URL, must be https"},
+		"http, lookalike": {env{EnvAPIEndpoint: "http://127.0.0.1.example"}, Config{}, EnvNoAuth + "=true"},
 		"http without auth": {env{EnvAPIEndpoint: "http://a", EnvTokenURL: "http://a/token", EnvNoAuth: "true"},
 			Config{Endpoint: "http://a", TokenURL: "http://a/token", NoAuth: true}, ""},
 		"http on 127.0.0.0/8": {env{EnvAPIEndpoint: "http://127.8.9.1:80"}, Config{Endpoint: "http://127.8.9.1:80"}, ""},
@@ -69,19 +76,24 @@ func TestTokenEndpoint(t *testing.T) {
 		fromKey  string
 		accepted string
 	}{
-		"none":                        {Config{}, "", own},
-		"configured beats the key's":  {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token", "http://127.0.0.1/token"},
-		"of 2025":                     {Config{}, own, own},
-		"of 2026":                     {Config{}, of26, of26},
-		"with the port":               {Config{}, "https://accounts.stackit.cloud:443/oauth/v2/token", of26},
-		"another landscape":           {Config{}, landscape, landscape},
-		"a Cloud Foundry host":        {Config{}, foundry, foundry},
-		"no path":                     {Config{}, "https://accounts.stackit.cloud", "https://accounts.stackit.cloud"},
-		"another path":                {Config{}, "https://accounts.stackit.cloud/a/%2F/b@c:1", "https://accounts.stackit.cloud/a/%2F/b@c:1"},
-		"a path with two slashes":     {Config{}, "https://accounts.stackit.cloud//evil.example/a", "https://accounts.stackit.cloud//evil.example/a"},
-		"in punycode":                 {Config{}, "https://xn--bcher-kva.stackit.cloud/", "https://xn--bcher-kva.stackit.cloud/"},
-		"the scheme in upper case":    {Config{}, "HTTPS://accounts.stackit.cloud/oauth/v2/token", of26},
-		"a label of 63 letters":       {Config{}, "https://" + label + ".stackit.cloud/", "https://" + label + ".stackit.cloud/"},
+		"none": {Config{}, "", own},
+		"configured beats the key's": {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token",
+			"http://127.0.0.1/token"},
+		"of 2025":              {Config{}, own, own},
+		"of 2026":              {Config{}, of26, of26},
+		"with the port":        {Config{}, "https://accounts.stackit.cloud:443/oauth/v2/token", of26},
+		"another landscape":    {Config{}, landscape, landscape},
+		"a Cloud Foundry host": {Config{}, foundry, foundry},
+		"no path":              {Config{}, "https://accounts.stackit.cloud", "https://accounts.stackit.cloud"},
+		"another path": {Config{}, "https://accounts.stackit.cloud/a/%2F/b@c:1",
+			"https://accounts.stackit.cloud/a/%2F/b@c:1"},
+		"a path with two slashes": {Config{}, "https://accounts.stackit.cloud//evil.example/a",
+			"https://accounts.stackit.cloud//evil.example/a"},
+		"in punycode": {Config{}, "https://xn--bcher-kva.stackit.cloud/",
+			"https://xn--bcher-kva.stackit.cloud/"},
+		"the scheme in upper case": {Config{}, "HTTPS://accounts.stackit.cloud/oauth/v2/token", of26},
+		"a label of 63 letters": {Config{}, "https://" + label + ".stackit.cloud/",
+			"https://" + label + ".stackit.cloud/"},
 		"of the flag":                 {Config{TokenHosts: flag}, "https://a.example/token", "https://a.example/token"},
 		"of a * of the flag":          {Config{TokenHosts: flag}, "https://b.eu.example:443/x/y", "https://b.eu.example/x/y"},
 		"STACKIT's beside the flag":   {Config{TokenHosts: flag}, of26, of26},
@@ -155,7 +167,8 @@ func TestTokenEndpoint(t *testing.T) {
 			if err == nil {
 				return
 			}
-			for _, says := range []string{"credentials.tokenEndpoint", "below stackit.cloud", EnvTokenURL, "--" + FlagTokenHosts} {
+			for _, says := range []string{"credentials.tokenEndpoint", "below stackit.cloud", EnvTokenURL,
+				"--" + FlagTokenHosts} {
 				if !IsRefused(err) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "evil") {
 					t.Errorf("%v, want a CredentialsError that names %s and nothing of the key", err, says)
 				}
@@ -168,8 +181,10 @@ func TestCheckTokenHosts(t *testing.T) {
 	label := strings.Repeat("a", 63)
 	for hosts, ok := range map[string]bool{
 		"": true, "localhost": true, "a-1.*.example": true, "*": true, label + ".example": true,
-		"service-account.api.stackit.cloud,service-account.api.*.stackit.cloud": true, // the default before every host below stackit.cloud counted
-		"https://a.example": false, "a.example:443": false, "a.example/token": false, "A.example": false, "a*.example": false, "a..b": false,
+		// The default before every host below stackit.cloud counted.
+		"service-account.api.stackit.cloud,service-account.api.*.stackit.cloud": true,
+		"https://a.example": false, "a.example:443": false, "a.example/token": false, "A.example": false, "a*.example": false,
+		"a..b":       false,
 		"a.example,": false, "a.example, b.example": false, label + "a.example": false,
 	} {
 		if err := CheckTokenHosts(hosts); (err == nil) != ok {
@@ -180,8 +195,9 @@ func TestCheckTokenHosts(t *testing.T) {
 
 func TestInspectKey(t *testing.T) {
 	const (
-		required = `"credentials": {"iss": "a@b", "kid": "c", "sub": "00000000-0000-4000-8000-000000000002", "privateKey": "d"}`
-		project  = "00000000-0000-4000-8000-000000000003"
+		required = `"credentials": {"iss": "a@b", "kid": "c", ` +
+			`"sub": "00000000-0000-4000-8000-000000000002", "privateKey": "d"}`
+		project = "00000000-0000-4000-8000-000000000003"
 	)
 	end := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, row := range map[string]struct {

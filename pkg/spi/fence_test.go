@@ -71,9 +71,10 @@ func TestFence(t *testing.T) {
 		// held is for how long an attempt that comes then has to wait.
 		held time.Duration
 	}{
-		"at work":                       {func(l life) { l.works(time.Minute) }, 0},
-		"a short stop":                  {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
-		"two short stops":               {func(l life) { l.stand(2 * time.Second); l.fence.tick(); l.stand(2 * time.Second) }, 0},
+		"at work":      {func(l life) { l.works(time.Minute) }, 0},
+		"a short stop": {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
+		"two short stops": {func(l life) { l.stand(2 * time.Second); l.fence.tick(); l.stand(2 * time.Second) },
+			0},
 		"a pause":                       {func(l life) { l.stand(tolerated + 1) }, hold},
 		"a pause, long ago":             {func(l life) { l.stand(4 * time.Second); l.works(hold + tickInterval) }, 0},
 		"a pause of more than the hold": {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(2 * hold) }, hold},
@@ -84,11 +85,13 @@ func TestFence(t *testing.T) {
 			func(l life) { l.stand(4 * time.Second); l.works(10 * time.Second); l.stand(4 * time.Second) }, hold},
 		"a short stop after a pause": {
 			func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(time.Second) }, hold - time.Second},
-		"the computer slept":                          {func(l life) { l.setWall(4 * time.Second) }, hold},
-		"the clock was set a little":                  {func(l life) { l.setWall(tolerated) }, 0},
-		"the clock was set back":                      {func(l life) { l.setWall(-time.Hour) }, 0},
-		"a pause, and the clock was set back":         {func(l life) { l.stand(4 * time.Second); l.setWall(-time.Hour) }, hold},
-		"the clock was set back while a pause counts": {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.setWall(-time.Hour) }, hold},
+		"the computer slept":         {func(l life) { l.setWall(4 * time.Second) }, hold},
+		"the clock was set a little": {func(l life) { l.setWall(tolerated) }, 0},
+		"the clock was set back":     {func(l life) { l.setWall(-time.Hour) }, 0},
+		"a pause, and the clock was set back": {func(l life) { l.stand(4 * time.Second); l.setWall(-time.Hour) },
+			hold},
+		"the clock was set back while a pause counts": {
+			func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.setWall(-time.Hour) }, hold},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Not in a bubble: its times have no monotonic reading.
@@ -126,7 +129,8 @@ func inPausable(t *testing.T, test func(t *testing.T, p *pausable)) {
 		defer cancel()
 		go fence.Run(ctx)
 		test(t, &pausable{now, &PluginSPIImpl{
-			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: seen, Fence: fence, Jitter: func() float64 { return 0.5 },
+			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: seen, Fence: fence,
+			Jitter: func() float64 { return 0.5 },
 		}, seen})
 	})
 }

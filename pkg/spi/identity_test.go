@@ -20,7 +20,8 @@ import (
 
 // The SDK's flow would take what is not set from the environment.
 func TestAWorkloadIdentityIsExchanged(t *testing.T) {
-	for _, name := range []string{"STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE", "STACKIT_IDP_TOKEN_ENDPOINT", "STACKIT_PRIVATE_KEY"} {
+	for _, name := range []string{"STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE",
+		"STACKIT_IDP_TOKEN_ENDPOINT", "STACKIT_PRIVATE_KEY"} {
 		t.Setenv(name, "not-to-be-used")
 	}
 	i := newIdentity(newRig(t))
@@ -30,7 +31,8 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 	for name, credentials := range map[string]Credentials{
 		"a token": {Token: i.token(nil)}, "a file": {TokenFile: dir + "/token"},
 		"a token beside a file": {Token: i.token(map[string]any{"jti": "2"}), TokenFile: "/a/file/that/is/not/there"},
-		"two audiences":         {Token: i.token(map[string]any{"aud": []string{workload.Audience, "https://kubernetes.example"}})},
+		"two audiences": {
+			Token: i.token(map[string]any{"aud": []string{workload.Audience, "https://kubernetes.example"}})},
 	} {
 		if err := i.list(credentials); err != nil {
 			t.Errorf("with %s: %v", name, err)
@@ -55,22 +57,30 @@ func TestTokensThatAreNotSent(t *testing.T) {
 		// token replaces the one that has the claims.
 		token, says string
 	}{
-		"expired":                      {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()}, says: "expired at"},
-		"without an end":               {claims: map[string]any{"exp": nil}, says: "no exp"},
-		"without an audience":          {claims: map[string]any{"aud": nil}, says: "no aud"},
-		"with an empty audience":       {claims: map[string]any{"aud": []string{""}}, says: "no aud"},
-		"an API server's":              {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"}, says: "Kubernetes API server"},
-		"a short API server's":         {claims: map[string]any{"aud": "kubernetes.default.svc"}, says: "Kubernetes API server"},
-		"an API server's with a port":  {claims: map[string]any{"aud": "https://Kubernetes.Default.svc:443/"}, says: "Kubernetes API server"},
+		"expired": {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()},
+			says: "expired at"},
+		"without an end":         {claims: map[string]any{"exp": nil}, says: "no exp"},
+		"without an audience":    {claims: map[string]any{"aud": nil}, says: "no aud"},
+		"with an empty audience": {claims: map[string]any{"aud": []string{""}}, says: "no aud"},
+		"an API server's": {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"},
+			says: "Kubernetes API server"},
+		"a short API server's": {claims: map[string]any{"aud": "kubernetes.default.svc"},
+			says: "Kubernetes API server"},
+		"an API server's with a port": {claims: map[string]any{"aud": "https://Kubernetes.Default.svc:443/"},
+			says: "Kubernetes API server"},
 		"an API server's among others": {claims: map[string]any{"aud": amongOthers}, says: "Kubernetes API server"},
-		"a shoot's API server's":       {claims: map[string]any{"aud": []string{"kubernetes", "gardener"}}, says: "Kubernetes API server"},
-		"a shoot's alone":              {claims: map[string]any{"aud": "kubernetes"}, says: "Kubernetes API server"},
-		"a shoot's as a URL":           {claims: map[string]any{"aud": "https://Kubernetes:443/"}, says: "Kubernetes API server"},
-		"an API server's without //":   {claims: map[string]any{"aud": []string{"gardener", "//kubernetes.default"}}, says: "Kubernetes API server"},
-		"the pod's own API server's":   {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
-		"another pod's":                {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"}, says: "Kubernetes API server"},
-		"no JWT":                       {token: "s3cr3t", says: "no JWT"},
-		"too long":                     {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
+		"a shoot's API server's": {claims: map[string]any{"aud": []string{"kubernetes", "gardener"}},
+			says: "Kubernetes API server"},
+		"a shoot's alone": {claims: map[string]any{"aud": "kubernetes"}, says: "Kubernetes API server"},
+		"a shoot's as a URL": {claims: map[string]any{"aud": "https://Kubernetes:443/"},
+			says: "Kubernetes API server"},
+		"an API server's without //": {claims: map[string]any{"aud": []string{"gardener", "//kubernetes.default"}},
+			says: "Kubernetes API server"},
+		"the pod's own API server's": {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
+		"another pod's": {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"},
+			says: "Kubernetes API server"},
+		"no JWT":   {token: "s3cr3t", says: "no JWT"},
+		"too long": {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := newIdentity(newRig(t))
@@ -84,7 +94,8 @@ func TestTokensThatAreNotSent(t *testing.T) {
 			writeFile(t, dir+"/token", token)
 			_, err := i.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountEmail: i.email, Token: token})
 			i.wantNotSent(err) // by then, with the other faults of a class
-			for from, credentials := range map[string]Credentials{"a Secret": {Token: token}, "a file": {TokenFile: dir + "/token"}} {
+			for from, credentials := range map[string]Credentials{"a Secret": {Token: token},
+				"a file": {TokenFile: dir + "/token"}} {
 				err := i.list(credentials)
 				i.wantNotSent(err)
 				if err == nil || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
@@ -190,7 +201,8 @@ func TestIdentityFiles(t *testing.T) {
 			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},
 		"below a folder that is a link": {file: "/var/run/token", tokens: paths{"/run/token"},
 			links: links{"/var/run": "../run"}},
-		"..":                   {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"}, says: dots},
+		"..": {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"},
+			says: dots},
 		".. that stays within": {file: "/dir/a/../token", tokens: paths{"/dir/token", "/dir/a/token"}, says: dots},
 		"a link that leads out": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
 			links: links{"/dir/token": "../elsewhere/token"}, says: leadsOut},

@@ -192,7 +192,9 @@ func noJSON(text string, offset int) string {
 	case strings.HasSuffix(value, ",") && (wrong == '}' || wrong == ']'):
 		return fmt.Sprintf("is not JSON: there is a trailing comma at the end of its line %d", line(value))
 	case wrong == '\n', wrong == '\r':
-		return fmt.Sprintf(`is not JSON: a string is cut off at the end of its line %d (the private key's line breaks must be \n)`, line(before))
+		return fmt.Sprintf(
+			`is not JSON: a string is cut off at the end of its line %d (the private key's line breaks must be \n)`,
+			line(before))
 	default:
 		return fmt.Sprintf("is not JSON: syntax error in its line %d", line(before))
 	}

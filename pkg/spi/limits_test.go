@@ -29,11 +29,12 @@ func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
 		},
 		"../provider/README.md": {
 			fmt.Sprintf("one read begins every %d ms, %d a second", 1000/readsPerSecond, readsPerSecond),
-			fmt.Sprintf("no other of its Secret begins for %v, %v, %v … %v s", firstReadPause.Seconds(), 2*firstReadPause.Seconds(),
-				4*firstReadPause.Seconds(), maxPause.Seconds()),
+			fmt.Sprintf("no other of its Secret begins for %v, %v, %v … %v s", firstReadPause.Seconds(),
+				2*firstReadPause.Seconds(), 4*firstReadPause.Seconds(), maxPause.Seconds()),
 		},
 		"../../cmd/machine-controller/README.md": {fmt.Sprintf("%d a second for each Secret", readsPerSecond)},
-		"../../kubernetes/monitoring/README.md":  {fmt.Sprintf("read_limit (%d reads per second for each Secret)", readsPerSecond)},
+		"../../kubernetes/monitoring/README.md": {fmt.Sprintf("read_limit (%d reads per second for each Secret)",
+			readsPerSecond)},
 	})
 }
 

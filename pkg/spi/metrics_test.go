@@ -100,11 +100,12 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 			want: []series{{retries, labels{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2},
 				{failed, append(lists, "network_error"), 2}, {mcmFailed, labels{"servers"}, 2}}},
 		"a gateway answers": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden, Body: "<html>"}, calls: 2, attempts: 2,
-			want: []series{{gateway, labels{"ListServers"}, 1}, {gateway, nil, 1}, {failed, append(lists, "403"), 1}}},
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden, Body: "<html>"}, calls: 2,
+			attempts: 2,
+			want:     []series{{gateway, labels{"ListServers"}, 1}, {gateway, nil, 1}, {failed, append(lists, "403"), 1}}},
 		"a gateway answers with success": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: " <html>"}, calls: 1, attempts: 1,
-			want: []series{{gateway, labels{"ListServers"}, 1}}},
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: " <html>"}, calls: 1,
+			attempts: 1, want: []series{{gateway, labels{"ListServers"}, 1}}},
 		"the API refuses": {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden}, calls: 1, attempts: 1,
 			want: []series{{gateway, nil, 0}}},
@@ -113,7 +114,8 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 			want: []series{{retries, labels{"ListServers", "GET", "401"}, 1}, {tokens, labels{"granted"}, 2}}},
 		"the key is refused": {
 			fault: refused, calls: 1,
-			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1}, {gateway, nil, 0}}},
+			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1},
+				{gateway, nil, 0}}},
 		"the token endpoint is out of order": {
 			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway}, calls: 1,
 			want: []series{{tokens, labels{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},

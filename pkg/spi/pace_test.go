@@ -413,13 +413,15 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 						t.Errorf("%s: %v", other, err)
 					}
 					took := time.Since(start)
-					if same := cmp.Or(kindOf[other], other) == cmp.Or(kindOf[paused], paused); same != (took >= asked) || took > asked+time.Second {
+					if same := cmp.Or(kindOf[other], other) == cmp.Or(kindOf[paused], paused); same != (took >= asked) ||
+						took > asked+time.Second {
 						t.Errorf("%s takes %s after a Retry-After of a %s", other, took, paused)
 					}
 				})
 			}
 			all.Wait()
-			if waits := counted(t, "stackit_api_wait_seconds_total", "retry_after") - before; waits < asked.Seconds()-0.01 { // sums are rounded
+			// Sums are rounded.
+			if waits := counted(t, "stackit_api_wait_seconds_total", "retry_after") - before; waits < asked.Seconds()-0.01 {
 				t.Errorf("%v seconds of waiting are counted", waits)
 			}
 		})

@@ -58,7 +58,8 @@ func TestMayRetry(t *testing.T) {
 }
 
 func TestBackoffDoubles(t *testing.T) {
-	for retry, middle := range map[int]time.Duration{1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 3: time.Second} {
+	for retry, middle := range map[int]time.Duration{1: 250 * time.Millisecond, 2: 500 * time.Millisecond,
+		3: time.Second} {
 		low, high := backoff(retry, 0), backoff(retry, 1)
 		if low != middle/2 || high != middle*3/2 {
 			t.Errorf("retry %d waits %s to %s, want half to one and a half times %s", retry, low, high, middle)

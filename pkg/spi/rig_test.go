@@ -154,7 +154,8 @@ func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent = append(a.sent, arrival{request.Method, time.Now()})
-	response := &http.Response{StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}}}
+	response := &http.Response{StatusCode: http.StatusOK, Request: request,
+		Header: http.Header{"Content-Type": {"application/json"}}}
 	body := `{"items":[], "id":"` + testServer + `", "machineType":"g2i.1", "name":"m1"}`
 	if a.failures > 0 {
 		a.failures--
@@ -213,7 +214,8 @@ var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
 		return err
 	},
 	"PATCH": func(ctx context.Context, api iaas.DefaultAPI) error {
-		_, err := api.UpdateNic(ctx, testProject, "eu01", testServer, testServer).UpdateNicPayload(iaas.UpdateNicPayload{}).Execute()
+		_, err := api.UpdateNic(ctx, testProject, "eu01", testServer, testServer).UpdateNicPayload(iaas.UpdateNicPayload{}).
+			Execute()
 		return err
 	},
 	"DELETE": func(ctx context.Context, api iaas.DefaultAPI) error {

@@ -118,8 +118,9 @@ func TestRequestsCarryTheUserAgent(t *testing.T) {
 
 // The SDK itself would prefer what it finds in the environment to parts of the key.
 func TestNoAmbientCredentialIsUsed(t *testing.T) {
-	for _, name := range []string{"STACKIT_SERVICE_ACCOUNT_KEY", "STACKIT_SERVICE_ACCOUNT_KEY_PATH", "STACKIT_PRIVATE_KEY", "STACKIT_PRIVATE_KEY_PATH",
-		"STACKIT_SERVICE_ACCOUNT_TOKEN", "STACKIT_CREDENTIALS_PATH", "STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE"} {
+	for _, name := range []string{"STACKIT_SERVICE_ACCOUNT_KEY", "STACKIT_SERVICE_ACCOUNT_KEY_PATH", "STACKIT_PRIVATE_KEY",
+		"STACKIT_PRIVATE_KEY_PATH", "STACKIT_SERVICE_ACCOUNT_TOKEN", "STACKIT_CREDENTIALS_PATH",
+		"STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE"} {
 		t.Setenv(name, "not-to-be-used")
 	}
 	const elsewhere = "http://elsewhere.invalid"

@@ -83,7 +83,8 @@ func TestNoCallIsLostOnAConnectionThatWasIdle(t *testing.T) {
 		for _, pause := range []struct {
 			idle   time.Duration
 			opened int
-		}{{0, 1}, {10 * time.Second, 1}, {30*time.Second - time.Millisecond, 1}, {30*time.Second + time.Millisecond, 2}, {5 * time.Minute, 3}} {
+		}{{0, 1}, {10 * time.Second, 1}, {30*time.Second - time.Millisecond, 1}, {30*time.Second + time.Millisecond, 2},
+			{5 * time.Minute, 3}} {
 			<-time.After(pause.idle)
 			for _, call := range []string{"POST", "LIST"} {
 				if err := apiCalls[call](t.Context(), session.API); err != nil {
@@ -300,7 +301,8 @@ func TestAnAnswerIsReadTo16MiB(t *testing.T) {
 					ContentLength: -1, Body: io.NopCloser(body)}, nil
 			}), 0.5)
 			if err := list(t.Context(), session); !errors.Is(err, row.want) || body.n != row.read || attempts != 1 {
-				t.Errorf("%d bytes were read in %d attempts, error %v; want %d in one, error %v", body.n, attempts, err, row.read, row.want)
+				t.Errorf("%d bytes were read in %d attempts, error %v; want %d in one, error %v", body.n, attempts, err, row.read,
+					row.want)
 			}
 		})
 	}
@@ -358,14 +360,17 @@ func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
 				name     string
 				attempts int
 				each     time.Duration
-			}{{"LIST", 1, 20 * time.Second}, {"GET", 1, 20 * time.Second}, {"POST", 1, 30 * time.Second}, {"DELETE", 4, 30 * time.Second}} {
+			}{{"LIST", 1, 20 * time.Second}, {"GET", 1, 20 * time.Second}, {"POST", 1, 30 * time.Second},
+				{"DELETE", 4, 30 * time.Second}} {
 				attempts, asked = 0, time.Now()
 				err := apiCalls[call.name](t.Context(), session.API)
 				want := time.Duration(call.attempts) * call.each
 				took := time.Since(asked)
-				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "within "+call.each.String()) ||
+				if err == nil || errors.Is(err, context.DeadlineExceeded) ||
+					!strings.Contains(err.Error(), "within "+call.each.String()) ||
 					attempts != call.attempts || took < want || took > want+10*time.Second {
-					t.Errorf("%s: %d attempts in %s end with %v, want %d of %s each", call.name, attempts, took, err, call.attempts, call.each)
+					t.Errorf("%s: %d attempts in %s end with %v, want %d of %s each", call.name, attempts, took, err, call.attempts,
+						call.each)
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -21,11 +21,13 @@ func TestDecodeProviderSpec(t *testing.T) {
 		want apis.ProviderSpec
 	}{
 		"empty object": {`{}`, apis.ProviderSpec{}},
-		"null means not set": {`{"region":null,"labels":{"a":null,"b":""},"metadata":{"x":null},"bootVolume":null,"agent":{"provisioned":null}}`,
+		"null means not set": {
+			`{"region":null,"labels":{"a":null,"b":""},"metadata":{"x":null},"bootVolume":null,"agent":{"provisioned":null}}`,
 			apis.ProviderSpec{Labels: map[string]string{"b": ""}, Metadata: map[string]any{}, Agent: &apis.Agent{}}},
 		"objects with nothing in them": {`{"networking":{"networkId":null,"nicIds":[]},"bootVolume":{"source":{}}}`,
 			apis.ProviderSpec{BootVolume: &apis.BootVolume{}}},
-		"large numbers": {`{"metadata":{"n":9007199254740993}}`, apis.ProviderSpec{Metadata: map[string]any{"n": int64(9007199254740993)}}},
+		"large numbers": {`{"metadata":{"n":9007199254740993}}`,
+			apis.ProviderSpec{Metadata: map[string]any{"n": int64(9007199254740993)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
@@ -62,12 +64,16 @@ func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
 
 func TestDecodeProviderSpecNamesTheFirstPartOfAWrongType(t *testing.T) {
 	for name, row := range map[string]struct{ raw, want string }{
-		"a number":         {`{"machineType":5}`, "machineType: Invalid value: is a JSON number, must be a string"},
-		"a list":           {`{"allowedAddresses":"10.0.0.0/8"}`, "allowedAddresses: Invalid value: is a JSON string, must be a list"},
-		"a secret":         {`{"userData":{"secret":"s3cr3t"}}`, "userData: Invalid value: is a JSON object, must be a string"},
-		"a part of a part": {`{"bootVolume":{"size":"s3cr3t"}}`, "bootVolume.size: Invalid value: is a JSON string, must be a whole number"},
-		"an item":          {`{"networking":{"nicIds":["i",7]}}`, "networking.nicIds: Invalid value: is a JSON number, must be a string"},
-		"a label":          {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number, must be a string"},
+		"a number": {`{"machineType":5}`, "machineType: Invalid value: is a JSON number, must be a string"},
+		"a list": {`{"allowedAddresses":"10.0.0.0/8"}`,
+			"allowedAddresses: Invalid value: is a JSON string, must be a list"},
+		"a secret": {`{"userData":{"secret":"s3cr3t"}}`,
+			"userData: Invalid value: is a JSON object, must be a string"},
+		"a part of a part": {`{"bootVolume":{"size":"s3cr3t"}}`,
+			"bootVolume.size: Invalid value: is a JSON string, must be a whole number"},
+		"an item": {`{"networking":{"nicIds":["i",7]}}`,
+			"networking.nicIds: Invalid value: is a JSON number, must be a string"},
+		"a label": {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number, must be a string"},
 		"a fraction": {`{"bootVolume":{"size":81726354.5}}`,
 			"bootVolume.size: Invalid value: is a number that is too large or has a fraction, must be a whole number"},
 		"a number too large": {`{"metadata":{"x":81726354e999}}`,
@@ -88,8 +94,9 @@ func TestDecodeProviderSpecKeepsWhatIsRight(t *testing.T) {
 		"labels":{"a":"b","c/d":1,"e":null},"metadata":{"y":1}}`))
 	yes := true
 	if diff := cmp.Diff(apis.ProviderSpec{
-		Region: "eu01", BootVolume: &apis.BootVolume{DeleteOnTermination: &yes}, Networking: &apis.Networking{NICIDs: []string{"i", ""}},
-		Labels: map[string]string{"a": "b", "c/d": ""}, Metadata: map[string]any{"y": int64(1)},
+		Region: "eu01", BootVolume: &apis.BootVolume{DeleteOnTermination: &yes},
+		Networking: &apis.Networking{NICIDs: []string{"i", ""}},
+		Labels:     map[string]string{"a": "b", "c/d": ""}, Metadata: map[string]any{"y": int64(1)},
 	}, *spec); diff != "" || len(errs) != 6 {
 		t.Errorf("what is right (-want +got):\n%s\nerrors: %v", diff, errs)
 	}
@@ -98,14 +105,16 @@ func TestDecodeProviderSpecKeepsWhatIsRight(t *testing.T) {
 // A wrong part matters only to calls that need it, and hides no other.
 func TestDecodeNeeded(t *testing.T) {
 	for name, row := range map[string]struct{ raw, wrong string }{
-		"other fields may be wrong":  {`{"region":"eu01","machineType":5,"bootVolume":[],"metadata":7,"Volumes":7,"colour":1}`, ""},
-		"right keys beside others":   {`{"region":"eu01","Region":"eu02","networking":{},"Networking":{}}`, ""},
-		"labels beside others":       {`{"labels":{},"LABELS":{"a":"b"}}`, "providerSpec.labels"}, // they count together
-		"labels beside null":         {`{"labels":{},"LABELS":null}`, ""},
-		"labels that are null":       {`{"labels":null,"Labels":{"a":"b"}}`, "providerSpec.labels"},
-		"another case that is null":  {`{"Region":null}`, ""},
-		"another case alone":         {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
-		"wrong types":                {`{"region":7,"labels":{"a":1},"networking":[]}`, "providerSpec.region providerSpec.labels providerSpec.networking"},
+		"other fields may be wrong": {
+			`{"region":"eu01","machineType":5,"bootVolume":[],"metadata":7,"Volumes":7,"colour":1}`, ""},
+		"right keys beside others":  {`{"region":"eu01","Region":"eu02","networking":{},"Networking":{}}`, ""},
+		"labels beside others":      {`{"labels":{},"LABELS":{"a":"b"}}`, "providerSpec.labels"}, // they count together
+		"labels beside null":        {`{"labels":{},"LABELS":null}`, ""},
+		"labels that are null":      {`{"labels":null,"Labels":{"a":"b"}}`, "providerSpec.labels"},
+		"another case that is null": {`{"Region":null}`, ""},
+		"another case alone":        {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
+		"wrong types": {`{"region":7,"labels":{"a":1},"networking":[]}`,
+			"providerSpec.region providerSpec.labels providerSpec.networking"},
 		"another case below":         {`{"networking":{"networkID":"n"}}`, "providerSpec.networking.networkId"},
 		"another case in a list":     {`{"fallbacks":[{"MachineType":"c2a.2"}]}`, ""},
 		"another case below and not": {`{"networking":{"networkID":"n","networkId":"m"}}`, ""},
@@ -165,8 +174,10 @@ func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 // STACKIT's own driver takes these keys; here only the fields' own names count.
 func TestDecodeProviderSpecRefusesKeysInAnotherCase(t *testing.T) {
 	for name, row := range map[string]struct{ raw, want string }{
-		"at the top":    {`{"keyPairName":"k"}`, `keypairName: Invalid value: is spelled "keyPairName", must be "keypairName"`},
-		"in lower case": {`{"allowedaddresses":[]}`, `allowedAddresses: Invalid value: is spelled "allowedaddresses", must be "allowedAddresses"`},
+		"at the top": {`{"keyPairName":"k"}`,
+			`keypairName: Invalid value: is spelled "keyPairName", must be "keypairName"`},
+		"in lower case": {`{"allowedaddresses":[]}`,
+			`allowedAddresses: Invalid value: is spelled "allowedaddresses", must be "allowedAddresses"`},
 		"below": {`{"networking":{"NetworkId":"n"}}`,
 			`networking.networkId: Invalid value: is spelled "NetworkId", must be "networkId"`},
 		"at two levels": {`{"bootVolume":{"Source":{"type":"image","ID":"i"}}}`,
@@ -174,10 +185,11 @@ func TestDecodeProviderSpecRefusesKeysInAnotherCase(t *testing.T) {
 				`bootVolume.source.id: Invalid value: is spelled "ID", must be "id"`},
 		"in a list": {`{"fallbacks":[{"machineType":"c2a.2"},null,{"MachineType":"c2a.4"}]}`,
 			`fallbacks[2].machineType: Invalid value: is spelled "MachineType", must be "machineType"`},
-		"beside the right one": {`{"labels":{"a":"b"},"Labels":{"a":"c"}}`, `labels: Invalid value: is spelled "Labels", must be "labels"`},
-		"that is null":         {`{"Region":null}`, `region: Invalid value: is spelled "Region", must be "region"`},
-		"with a wrong value":   {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes", must be "volumes"`},
-		"in several":           {`{"AGENT":{},"Agent":{}}`, `agent: Invalid value: is spelled "AGENT", must be "agent"`},
+		"beside the right one": {`{"labels":{"a":"b"},"Labels":{"a":"c"}}`,
+			`labels: Invalid value: is spelled "Labels", must be "labels"`},
+		"that is null":       {`{"Region":null}`, `region: Invalid value: is spelled "Region", must be "region"`},
+		"with a wrong value": {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes", must be "volumes"`},
+		"in several":         {`{"AGENT":{},"Agent":{}}`, `agent: Invalid value: is spelled "AGENT", must be "agent"`},
 		"in other letters, as encoding/json folds them": {`{"volume\u017f":[],"networ\u212aing":{}}`,
 			"networking: Invalid value: is spelled \"networ\u212aing\", must be \"networking\"; " +
 				`volumes: Invalid value: is spelled "volumeſ", must be "volumes"`},
@@ -209,17 +221,21 @@ func TestDecodeSecret(t *testing.T) {
 		want apis.Secret
 		errs []string
 	}{
-		"documented spelling": {data("projectId", "p", "serviceAccountKey", "k", "region", "eu01", "networkId", "n", "userData", " u\n"),
+		"documented spelling": {data("projectId", "p", "serviceAccountKey", "k", "region", "eu01", "networkId", "n",
+			"userData", " u\n"),
 			apis.Secret{ProjectID: "p", ServiceAccountKey: "k", Region: "eu01", NetworkID: "n", UserData: " u\n"}, nil},
-		"Gardener's spelling": {data("project-id", "p", "serviceaccount.json", "k"), apis.Secret{ProjectID: "p", ServiceAccountKey: "k"}, nil},
+		"Gardener's spelling": {data("project-id", "p", "serviceaccount.json", "k"),
+			apis.Secret{ProjectID: "p", ServiceAccountKey: "k"}, nil},
 		"a workload identity": {data("serviceAccountEmail", "e", "token", "t\n", "workloadIdentityTokenFile", "f"),
 			apis.Secret{ServiceAccountEmail: "e", Token: "t", WorkloadIdentityTokenFile: "f"}, nil},
 		"both and equal": {data("projectId", "p", "project-id", "p\n"), apis.Secret{ProjectID: "p"}, nil},
-		"both and different": {data("projectId", "p", "project-id", "q", "serviceAccountKey", "k1", "serviceaccount.json", "k2"), apis.Secret{},
+		"both and different": {data("projectId", "p", "project-id", "q", "serviceAccountKey", "k1", "serviceaccount.json",
+			"k2"), apis.Secret{},
 			[]string{"secret.projectId", "secret.serviceAccountKey"}},
-		"a zone as region":       {data("region", "eu01-1"), apis.Secret{Region: "eu01", AvailabilityZone: "eu01-1"}, nil},
-		"the metro zone":         {data("region", "eu02-m"), apis.Secret{Region: "eu02", AvailabilityZone: "eu02-m"}, nil},
-		"userData that is long":  {data("userData", strings.Repeat("u", 256<<10+1)), apis.Secret{}, []string{"secret.userData"}},
+		"a zone as region": {data("region", "eu01-1"), apis.Secret{Region: "eu01", AvailabilityZone: "eu01-1"}, nil},
+		"the metro zone":   {data("region", "eu02-m"), apis.Secret{Region: "eu02", AvailabilityZone: "eu02-m"}, nil},
+		"userData that is long": {data("userData", strings.Repeat("u", 256<<10+1)), apis.Secret{},
+			[]string{"secret.userData"}},
 		"a region with a hyphen": {data("region", "eu-west"), apis.Secret{Region: "eu-west"}, nil},
 		"nothing":                {nil, apis.Secret{}, nil},
 	} {
@@ -249,21 +265,26 @@ func TestSetDefaults(t *testing.T) {
 		"from the Secret": {apis.ProviderSpec{}, apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-1",
 			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
 		"the spec wins": {
-			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}}, UserData: "own"},
-			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}}, UserData: "own"}},
+			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}},
+				UserData: "own"},
+			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}},
+				UserData: "own"}},
 		"no zone of another region": {apis.ProviderSpec{Region: "eu02"}, apis.ProviderSpec{Region: "eu02",
 			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
 		"image alone": {apis.ProviderSpec{Region: "x", ImageID: "i"}, apis.ProviderSpec{Region: "x", ImageID: "i",
 			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
-		"image as source": {apis.ProviderSpec{Region: "x", ImageID: "i", BootVolume: &apis.BootVolume{}}, apis.ProviderSpec{Region: "x", ImageID: "i",
-			BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: "i"}, DeleteOnTermination: &yes},
-			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
-		"disk kept on demand": {apis.ProviderSpec{Region: "x", ImageID: "i", BootVolume: &apis.BootVolume{DeleteOnTermination: &no}},
+		"image as source": {apis.ProviderSpec{Region: "x", ImageID: "i", BootVolume: &apis.BootVolume{}},
+			apis.ProviderSpec{Region: "x", ImageID: "i",
+				BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: "i"}, DeleteOnTermination: &yes},
+				Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+		"disk kept on demand": {
+			apis.ProviderSpec{Region: "x", ImageID: "i", BootVolume: &apis.BootVolume{DeleteOnTermination: &no}},
 			apis.ProviderSpec{Region: "x", ImageID: "i",
 				BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: "i"}, DeleteOnTermination: &no},
 				Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
 		"an existing volume is nobody's to delete": {
-			apis.ProviderSpec{Region: "x", BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: "v"}}},
+			apis.ProviderSpec{Region: "x",
+				BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: "v"}}},
 			apis.ProviderSpec{Region: "x", BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: "v"}},
 				Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
 	} {

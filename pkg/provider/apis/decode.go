@@ -109,8 +109,10 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 		isSet := !isNull(value)
 		part, at := into.Field(i), path.Child(name)
 		isStruct := part.Kind() == reflect.Pointer && part.Type().Elem().Kind() == reflect.Struct
-		if other := keyInOtherCase(keys, name); other >= 0 && (only == nil || (!isSet || part.Kind() == reflect.Map) && !isNull(values[keys[other]])) {
-			wrong = append(wrong, field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
+		if other := keyInOtherCase(keys, name); other >= 0 &&
+			(only == nil || (!isSet || part.Kind() == reflect.Map) && !isNull(values[keys[other]])) {
+			wrong = append(wrong,
+				field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
 			if !isSet && isStruct {
 				value = values[keys[other]] // may have keys in another case, too
 			}
@@ -199,7 +201,8 @@ func CheckLength(length, limit int, path *field.Path) field.ErrorList {
 	if length <= limit {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", length, limit))}
+	return field.ErrorList{
+		field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", length, limit))}
 }
 
 // dropNulls removes values that templates render for unset ones: empty objects, and map entries

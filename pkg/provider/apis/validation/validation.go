@@ -50,7 +50,8 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
 			fmt.Sprintf("has %d bytes, must have at most %d, here and in the Secret", len(region), maxRegion))}
 	}
-	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{}, "must be a region such as eu01, here and in the Secret")
+	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{},
+		"must be a region such as eu01, here and in the Secret")
 }
 
 func validateNetworking(networking *apis.Networking, path *field.Path) field.ErrorList {

@@ -58,25 +58,30 @@ func TestValidateProviderSpec(t *testing.T) {
 		"machine type with a newline": {func(s *apis.ProviderSpec) { s.MachineType = "g2i.4\n" }, "machineType"},
 		"machine type of 127 letters": {func(s *apis.ProviderSpec) { s.MachineType = longName[1:] }, ""},
 		"machine type of 128 letters": {func(s *apis.ProviderSpec) { s.MachineType = longName }, "machineType"},
-		"image no UUID":               {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "ubuntu", "ubuntu" }, "imageId"},
+		"image no UUID": {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "ubuntu", "ubuntu" },
+			"imageId"},
 		"image in upper case":         {func(s *apis.ProviderSpec) { s.ImageID = strings.ToUpper(id1) }, "imageId imageId"},
 		"image without a boot volume": {func(s *apis.ProviderSpec) { s.BootVolume = nil }, ""},
 		"nothing to boot from":        {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", nil }, "imageId"},
 		"two sources":                 {func(s *apis.ProviderSpec) { s.BootVolume.Source.ID = id2 }, "imageId"},
-		"unknown source":              {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.Type = "", "disk" }, "bootVolume.source.type"},
-		"source without ID":           {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "", "" }, "bootVolume.source.id"},
-		"image disk without a size":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = nil }, "bootVolume.size"},
+		"unknown source": {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.Type = "", "disk" },
+			"bootVolume.source.type"},
+		"source without ID": {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "", "" },
+			"bootVolume.source.id"},
+		"image disk without a size": {func(s *apis.ProviderSpec) { s.BootVolume.Size = nil }, "bootVolume.size"},
 		"snapshot without a size": {func(s *apis.ProviderSpec) {
 			s.ImageID, s.BootVolume.Source.Type, s.BootVolume.Size = "", "snapshot", nil
 		}, "bootVolume.size"},
 		"volume without a size": {func(s *apis.ProviderSpec) {
 			s.ImageID, s.BootVolume.Source.Type, s.BootVolume.Size = "", "volume", nil
 		}, ""},
-		"disk of nothing":   {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", &apis.BootVolume{} }, "imageId bootVolume.size"},
-		"boot size 0":       {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(0) }, "bootVolume.size"},
-		"boot size 16001":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16001) }, "bootVolume.size"},
-		"boot size 16000":   {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16000) }, ""},
-		"performance class": {func(s *apis.ProviderSpec) { s.BootVolume.PerformanceClass = "_fast" }, "bootVolume.performanceClass"},
+		"disk of nothing": {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", &apis.BootVolume{} },
+			"imageId bootVolume.size"},
+		"boot size 0":     {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(0) }, "bootVolume.size"},
+		"boot size 16001": {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16001) }, "bootVolume.size"},
+		"boot size 16000": {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16000) }, ""},
+		"performance class": {func(s *apis.ProviderSpec) { s.BootVolume.PerformanceClass = "_fast" },
+			"bootVolume.performanceClass"},
 		"delete somebody's volume": {func(s *apis.ProviderSpec) {
 			s.ImageID = ""
 			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}, DeleteOnTermination: &yes}
@@ -87,8 +92,10 @@ func TestValidateProviderSpec(t *testing.T) {
 		"NIC no UUID": {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{"nic"}} },
 			"networking.nicIds[0]"},
 		"network and NICs": {func(s *apis.ProviderSpec) { s.Networking.NICIDs = []string{id1} }, "networking"},
-		"NIC twice":        {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} }, "networking.nicIds[1]"},
-		"addresses":        {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
+		"NIC twice": {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} },
+			"networking.nicIds[1]"},
+		"addresses": {
+			func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
 		"bad addresses": {func(s *apis.ProviderSpec) {
 			s.AllowedAddresses = []string{"10.0.0.0/33", "", "fe80::1%eth0"}
 		}, "allowedAddresses[0] allowedAddresses[1] allowedAddresses[2]"},
@@ -101,7 +108,8 @@ func TestValidateProviderSpec(t *testing.T) {
 		"bad key pair":         {func(s *apis.ProviderSpec) { s.KeypairName = "me home" }, "keypairName"},
 		"long key pair":        {func(s *apis.ProviderSpec) { s.KeypairName = longName }, "keypairName"},
 		"affinity group":       {func(s *apis.ProviderSpec) { s.AffinityGroup = "soft" }, "affinityGroup"},
-		"two service accounts": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a@b.c", "d@e.f"} }, "serviceAccountMails"},
+		"two service accounts": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a@b.c", "d@e.f"} },
+			"serviceAccountMails"},
 		"fallbacks": {func(s *apis.ProviderSpec) {
 			s.AvailabilityZone = "eu01-1"
 			s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "eu01-2"), choice("c2a.2", "eu01-2")}
@@ -137,10 +145,14 @@ func TestValidateProviderSpec(t *testing.T) {
 		"labels": {func(s *apis.ProviderSpec) {
 			s.Labels = map[string]string{"kubernetes.io/cluster": "shoot--a--b", "x": ""}
 		}, ""},
-		"reserved label":                    {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"stackit-x": "y"} }, "labels[stackit-x]"},
-		"long label value":                  {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"x": long} }, "labels[x]"},
-		"long label key":                    {func(s *apis.ProviderSpec) { s.Labels = map[string]string{long: "x"} }, "labels[" + long + "]"},
-		"label that would split a selector": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"a,b": "c=d"} }, "labels[a,b] labels[a,b]"},
+		"reserved label": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"stackit-x": "y"} },
+			"labels[stackit-x]"},
+		"long label value": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"x": long} },
+			"labels[x]"},
+		"long label key": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{long: "x"} },
+			"labels[" + long + "]"},
+		"label that would split a selector": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"a,b": "c=d"} },
+			"labels[a,b] labels[a,b]"},
 		"metadata": {func(s *apis.ProviderSpec) {
 			s.Metadata = map[string]any{"a b": "x", "n": 1.5, "t": true, "long": strings.Repeat("ä", 255)}
 		}, ""},
@@ -206,7 +218,8 @@ func TestEveryLimitIsChecked(t *testing.T) {
 			t.Errorf("%s: the test goes beyond %d of its %d limits", path, len(values), set)
 		}
 		for _, row := range values {
-			if errs := validation.ValidateProviderSpec(with(t, name, row.value), nil); !strings.Contains(" "+paths(errs)+" ", " "+row.at+" ") {
+			if errs := validation.ValidateProviderSpec(with(t, name, row.value), nil); !strings.Contains(" "+paths(errs)+" ",
+				" "+row.at+" ") {
 				t.Errorf("the schema refuses %.80q, validation has no error about %s: %v", fmt.Sprint(row.value), row.at, errs)
 			}
 		}
@@ -314,7 +327,8 @@ func TestLongListsAreRefusedAtOnce(t *testing.T) {
 			change(spec)
 			errs := validation.ValidateProviderSpec(spec, nil)
 			if len(errs) != 1 || errs[0].Field != name || errs[0].Type != field.ErrorTypeTooMany {
-				t.Errorf("%d errors, the first about %q, want one that says that %s has too many", len(errs), paths(errs[:min(len(errs), 1)]), name)
+				t.Errorf("%d errors, the first about %q, want one that says that %s has too many",
+					len(errs), paths(errs[:min(len(errs), 1)]), name)
 			}
 		})
 	}
@@ -348,7 +362,8 @@ func TestValidateSecretNeverShowsAValue(t *testing.T) {
 }
 
 func TestValidateNames(t *testing.T) {
-	for region, ok := range map[string]bool{"eu01": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false, "": false, "eu/01": false} {
+	for region, ok := range map[string]bool{"eu01": true, strings.Repeat("a", 63): true, strings.Repeat("a", 64): false,
+		"": false, "eu/01": false} {
 		if errs := validation.ValidateRegion(region, field.NewPath("region")); (len(errs) == 0) != ok {
 			t.Errorf("region %q: %v, want ok=%t", region, errs, ok)
 		}
@@ -376,7 +391,8 @@ func FuzzProviderSpec(f *testing.F) {
 		`{"region":"eu01","machineType":"g2i.4","imageId":"` + id1 + `","networking":{"networkId":"` + id2 + `"}}`,
 		`{"bootVolume":{"source":{"type":"volume","id":"` + id1 + `"},"deleteOnTermination":true}}`,
 		`{"labels":{"a/cluster":"x","b":null},"metadata":{"a":1,"b":[]},"allowedAddresses":["::1"]}`,
-		`{"labels":{"a/cluster":5,"b":[]},"networking":{"nicIds":[1,[2]]},"bootVolume":{"size":1.5,"source":{"type":{}}},"metadata":{"a":1e999}}`,
+		`{"labels":{"a/cluster":5,"b":[]},"networking":{"nicIds":[1,[2]]},` +
+			`"bootVolume":{"size":1.5,"source":{"type":{}}},"metadata":{"a":1e999}}`,
 	} {
 		f.Add([]byte(seed))
 	}

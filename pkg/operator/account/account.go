@@ -133,7 +133,8 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 		if namespace != "" {
 			where = "in namespace " + namespace
 		}
-		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: name another with -n; %w", where, ErrNoCredentials)}
+		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: name another with -n; %w",
+			where, ErrNoCredentials)}
 	}
 	for _, class := range classes {
 		account, err := o.accountOf(ctx, class)
@@ -211,7 +212,8 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
 	if region = cmp.Or(o.Region, region, decoded.Region); region == "" {
-		errs = append(errs, field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
+		errs = append(errs,
+			field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
 	} else {
 		errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
 	}
@@ -443,7 +445,8 @@ const consoleLines = 500
 // excerpts.
 func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
 	client := provider.NewClient(a.Session, a.Region)
-	log, err := Read(ctx, a, func(ctx context.Context) (string, error) { return client.ConsoleLog(ctx, serverID, consoleLines) })
+	log, err := Read(ctx, a,
+		func(ctx context.Context) (string, error) { return client.ConsoleLog(ctx, serverID, consoleLines) })
 	if err != nil {
 		return "", nil, err
 	}
@@ -463,7 +466,8 @@ const keyExpiresSoon = 14 * 24 * time.Hour
 // CheckKey reports findings, without a subject, for a service-account key that is inactive, has expired or expires
 // soon, or belongs to a project other than projectID.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
-	const renew = "create a new key of the service account, put its JSON into the Secret, and delete this key once nothing else uses it"
+	const renew = "create a new key of the service account, put its JSON into the Secret, " +
+		"and delete this key once nothing else uses it"
 	var found report.Findings
 	add := func(verdict report.Verdict, remedy, format string, args ...any) {
 		found = append(found, report.Finding{Verdict: verdict, Found: fmt.Sprintf(format, args...), Remedy: remedy})

@@ -108,7 +108,8 @@ func NewOwners(machines []v1alpha1.Machine) *Owners {
 // Of returns the Machines that name the server, each once, matches by ID first.
 func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	var all []*v1alpha1.Machine
-	for _, some := range [][]*v1alpha1.Machine{o.byID[server.ID], o.byName[server.Labels[provider.StackitMachineLabel]], o.byName[server.Name]} {
+	for _, some := range [][]*v1alpha1.Machine{o.byID[server.ID], o.byName[server.Labels[provider.StackitMachineLabel]],
+		o.byName[server.Name]} {
 		for _, machine := range some {
 			if !slices.Contains(all, machine) {
 				all = append(all, machine)
@@ -143,7 +144,8 @@ func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr
 	}
 	names := []string{node.Name, node.Labels[corev1.LabelHostname]}
 	for _, own := range node.Status.Addresses {
-		if address, err := netip.ParseAddr(own.Address); err == nil && slices.Contains(addresses, address.Unmap().WithZone("")) {
+		if address, err := netip.ParseAddr(own.Address); err == nil &&
+			slices.Contains(addresses, address.Unmap().WithZone("")) {
 			return true
 		}
 		names = append(names, own.Address)

@@ -68,7 +68,8 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 	// A driver per deletion, so that its wait uses the session that this deletion opens.
 	driver := &provider.Provider{SPI: p.access.Sessions}
 	_, sent := driver.DeleteMachine(ctx, server.request())
-	if answer, ok := status.FromError(sent); ok && answer.Code() == codes.FailedPrecondition { // the driver's ownership check
+	if answer, ok := status.FromError(sent); ok && answer.Code() == codes.FailedPrecondition {
+		// The driver's ownership check.
 		server.end(Refused, "%s", answer.Message())
 		return
 	}

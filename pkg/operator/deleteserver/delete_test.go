@@ -36,14 +36,17 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"the last other Node goes":    {(*rig).leave, refused, "none of the 0 Nodes"},
 		"the MachineClass goes":       {(*rig).declass, refused, "it is of another cluster than the MachineClasses here"},
 		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused, "it has changed"},
-		"its name changes":            {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused, "it has changed"},
-		"its metadata changes":        {func(r *rig) { r.metadata("a", "b") }, refused, "it has changed"},
-		"Machines cannot be read":     {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused, "cannot tell orphans without reading"},
+		"its name changes": {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused,
+			"it has changed"},
+		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, refused, "it has changed"},
+		"Machines cannot be read": {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused,
+			"cannot tell orphans without reading"},
 		"it cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) },
 			unknown, "it could not be read again, no DELETE was sent"},
 		"it is not shown": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404}) },
 			unknown, "it could not be read again, no DELETE was sent"},
-		"its addresses cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 502}) },
+		"its addresses cannot be read": {
+			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 502}) },
 			unknown, "its addresses cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,33 +81,45 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 	empty := func(after, duration time.Duration) iaasmock.Fault {
 		return iaasmock.Fault{EmptyProject: true, After: after, Duration: duration}
 	}
-	const nothingProved, nothingShown = "a read does not show it, which does not prove that it is gone", "shows no server at all in project"
+	const nothingProved, nothingShown = "a read does not show it, which does not prove that it is gone",
+		"shows no server at all in project"
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a DELETE is answered 404 by chance":  {deletes(iaasmock.Fault{Status: 404, Count: 1}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"a DELETE does nothing":               {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"the answer to a DELETE is lost":      {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
-		"DELETEs fail for a moment":           {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
-		"no DELETE does anything":             {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, "it is ACTIVE, and its deletion is not retried: "},
-		"a DELETE is answered 403, and done":  {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
-		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR, and its deletion is not retried: "},
-		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, "it is DELETING, and its deletion is not retried: "},
+		"a DELETE is answered 404 by chance": {deletes(iaasmock.Fault{Status: 404, Count: 1}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"a DELETE does nothing": {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"the answer to a DELETE is lost": {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
+		"DELETEs fail for a moment":      {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
+		"no DELETE does anything": {deletes(iaasmock.Fault{Status: 204}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"every DELETE is answered 404": {deletes(iaasmock.Fault{Status: 404}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"every DELETE is answered 503": {deletes(iaasmock.Fault{Status: 503}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"every DELETE is answered 403": {deletes(iaasmock.Fault{Status: 403}), stillThere,
+			"it is ACTIVE, and its deletion is not retried: "},
+		"a DELETE is answered 403, and done": {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
+		"every DELETE ends in ERROR": {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere,
+			"it is ERROR, and its deletion is not retried: "},
+		"it hangs in DELETING": {[]iaasmock.Fault{hangs}, stillThere,
+			"it is DELETING, and its deletion is not retried: "},
 		"it hangs, and then is hidden":        {[]iaasmock.Fault{hangs, hidden}, unknown, nothingProved},
 		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
 		"the project is empty for a moment":   {[]iaasmock.Fault{empty(time.Second, 10*time.Second)}, gone, ""},
-		"the project is empty for a minute":   {[]iaasmock.Fault{empty(0, time.Minute)}, unknown, "it could not be read again"},
+		"the project is empty for a minute": {[]iaasmock.Fault{empty(0, time.Minute)}, unknown,
+			"it could not be read again"},
 		"it hangs, and the project is empty": {
-			[]iaasmock.Fault{hangs, empty(6*time.Second, 25*time.Second)}, stillThere, "it is DELETING, and its deletion is not retried: "},
+			[]iaasmock.Fault{hangs, empty(6*time.Second, 25*time.Second)}, stillThere,
+			"it is DELETING, and its deletion is not retried: "},
 		"it hangs, and the project is empty for longer": {
 			[]iaasmock.Fault{hangs, empty(6*time.Second, 3*time.Minute)}, unknown, nothingShown},
 		"it hangs, and the project is empty later": {
-			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere, "it is DELETING, and its deletion is not retried: "},
+			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere,
+			"it is DELETING, and its deletion is not retried: "},
 		"lists are empty": {lists(iaasmock.Fault{EmptyList: true}), unknown, nothingShown},
 		"lists are old":   {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
 	} {

@@ -79,7 +79,8 @@ func (s *Server) end(outcome Outcome, format string, args ...any) {
 type Plan struct {
 	// Servers has one entry per ID, in the order of the IDs.
 	Servers []*Server
-	// Machines counts the Machines that name a server of one of the clusters, Namespaces are theirs. Nodes counts all Nodes.
+	// Machines counts the Machines that name a server of one of the clusters, Namespaces are theirs. Nodes counts all
+	// Nodes.
 	Machines, Nodes int
 	Namespaces      []string
 	// Places are the projects and regions that were searched.
@@ -269,7 +270,8 @@ func (p *Plan) count(known *facts) {
 	p.Nodes = len(known.nodes)
 	for i := range known.machines {
 		machine := &known.machines[i]
-		if slices.ContainsFunc(account.IDsIn(machine.Spec.ProviderID), func(id string) bool { return slices.Contains(ofClusters, id) }) {
+		if slices.ContainsFunc(account.IDsIn(machine.Spec.ProviderID),
+			func(id string) bool { return slices.Contains(ofClusters, id) }) {
 			p.Machines++
 			p.Namespaces = append(p.Namespaces, machine.Namespace)
 		}
@@ -316,8 +318,8 @@ func (p *Plan) ToDelete() (all []*Server) {
 	return all
 }
 
-// ownedBy says what to do about a server that a Machine names. isOurs reports whether its class has the server's cluster
-// labels: a Machine of another cluster may have the same name.
+// ownedBy returns what to do about a server that a Machine names. isOurs reports whether its class has the server's
+// cluster labels: a Machine of another cluster may have the same name.
 func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bool) string {
 	ids := account.IDsIn(machine.Spec.ProviderID)
 	switch {
@@ -328,7 +330,8 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 		return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
 			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 	}
-	return fmt.Sprintf("Machine %s/%s has its name, but by ProviderID and class it may be another cluster's: find its owner",
+	return fmt.Sprintf("Machine %s/%s has its name, "+
+		"but by ProviderID and class it may be another cluster's: find its owner",
 		machine.Namespace, machine.Name)
 }
 

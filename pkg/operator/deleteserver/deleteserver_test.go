@@ -173,13 +173,15 @@ func (r *rig) hasUUID(node *corev1.Node) {
 }
 
 func hasAddress(node *corev1.Node, kind corev1.NodeAddressType, address string) {
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "::1"}, {Type: kind, Address: address}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "::1"},
+		{Type: kind, Address: address}}
 }
 
 // address is one of the lost server's.
 func (r *rig) address(isIPv6 bool) string {
 	r.T.Helper()
-	nics, err := r.API.API.ListServerNICs(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).Execute()
+	nics, err := r.API.API.ListServerNICs(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).
+		Execute()
 	if err != nil || len(nics.GetItems()) == 0 {
 		r.T.Fatal("no NIC: ", err)
 	}
@@ -297,31 +299,37 @@ func TestRefuses(t *testing.T) {
 			"Machine elsewhere/other names it"},
 		"it is a Machine's second": {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
 			"second server of Machine shoot--demo/lost-1"},
-		"another cluster's Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "aws:///eu-central-1/i-0abc")) },
+		"another cluster's Machine has its name": {
+			func(r *rig) { r.Add(named(lost, "elsewhere", "aws:///eu-central-1/i-0abc")) },
 			"Machine elsewhere/lost-1 has its name, but by ProviderID and class it may be another cluster's: find its owner"},
-		"another cluster's new Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "")) }, "find its owner"},
-		"it lacks the machine label":                 {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
-		"it carries no cluster's label":              {label(testrig.ClusterKey, nil), "it has no cluster label"},
-		"it is another cluster's":                    {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
-		"it is of two clusters":                      {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},
-		"its machine label was edited":               {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
-		"it has OpenStack's tag":                     {label(tag, "1"), "OpenStack's tag " + tag},
-		"OpenStack's tag in metadata":                {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
-		"it is young":                                {young, "it is 0s old"},
-		"it is young and in ERROR":                   {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
-		"it is young and going":                      {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
-		"our clock is ahead":                         {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
-		"an answer without a Date":                   {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
-		"an answer without creation time":            {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
-		"its addresses cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 500}) },
+		"another cluster's new Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "")) },
+			"find its owner"},
+		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
+		"it carries no cluster's label":   {label(testrig.ClusterKey, nil), "it has no cluster label"},
+		"it is another cluster's":         {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
+		"it is of two clusters":           {label("a.io/cluster", "x"), "its label is a.io/cluster=x,kubernetes.io/cluster="},
+		"its machine label was edited":    {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
+		"it has OpenStack's tag":          {label(tag, "1"), "OpenStack's tag " + tag},
+		"OpenStack's tag in metadata":     {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
+		"it is young":                     {young, "it is 0s old"},
+		"it is young and in ERROR":        {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
+		"it is young and going":           {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
+		"our clock is ahead":              {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
+		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
+		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
+		"its addresses cannot be read": {
+			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 500}) },
 			"its addresses cannot be read"},
-		"its addresses are an empty list": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", EmptyList: true}) },
+		"its addresses are an empty list": {
+			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", EmptyList: true}) },
 			"its addresses cannot be read: the API shows none"},
-		"a Node has its ID":      {withNode((*rig).hasID), node},
-		"a Node has its UUID":    {withNode((*rig).hasUUID), node},
-		"a Node has its name":    {withNode(func(_ *rig, n *corev1.Node) { n.Name = lost + ".example.org" }), "Node lost-1.example.org of the target"},
-		"a Node has its host":    {withNode(func(_ *rig, n *corev1.Node) { hasAddress(n, corev1.NodeHostName, lost) }), node},
-		"a Node has its address": {withNode(func(r *rig, n *corev1.Node) { hasAddress(n, corev1.NodeInternalIP, r.address(false)) }), node},
+		"a Node has its ID":   {withNode((*rig).hasID), node},
+		"a Node has its UUID": {withNode((*rig).hasUUID), node},
+		"a Node has its name": {withNode(func(_ *rig, n *corev1.Node) { n.Name = lost + ".example.org" }),
+			"Node lost-1.example.org of the target"},
+		"a Node has its host": {withNode(func(_ *rig, n *corev1.Node) { hasAddress(n, corev1.NodeHostName, lost) }), node},
+		"a Node has its address": {
+			withNode(func(r *rig, n *corev1.Node) { hasAddress(n, corev1.NodeInternalIP, r.address(false)) }), node},
 		"a Node has its IPv6 address, in another form": {withNode(func(r *rig, n *corev1.Node) {
 			hasAddress(n, corev1.NodeExternalIP, strings.ToUpper(netip.MustParseAddr(r.address(true)).StringExpanded()))
 		}), node},
@@ -329,7 +337,8 @@ func TestRefuses(t *testing.T) {
 			hasAddress(n, corev1.NodeInternalIP, "::ffff:"+r.address(false))
 		}), node},
 		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, r.hasID) }, node},
-		"no Node is left":         {func(r *rig) { r.nodes = nil }, "none of the 0 Nodes of the target cluster is a server of kubernetes.io/cluster="},
+		"no Node is left": {func(r *rig) { r.nodes = nil },
+			"none of the 0 Nodes of the target cluster is a server of kubernetes.io/cluster="},
 		"the target is another cluster": {func(r *rig) {
 			r.nodes = []client.Object{testrig.Node("worker-0", testrig.OtherProject, corev1.ConditionTrue)}
 		},
@@ -352,12 +361,14 @@ func TestRefuses(t *testing.T) {
 
 func TestDeletes(t *testing.T) {
 	for name, prepare := range map[string]func(*rig){
-		"an orphan":                         func(*rig) {},
-		"of a class that is gone":           func(r *rig) { r.label(provider.StackitMachineClassLabel, "old") },
-		"with one value under two keys":     func(r *rig) { r.label("a.io/cluster", testrig.OwnCluster) },
-		"in ERROR":                          func(r *rig) { r.setStatus("ERROR") },
-		"that is going already":             func(r *rig) { r.deleteBySomebody() },
-		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, func(n *corev1.Node) { n.Name = lost + "0" }) },
+		"an orphan":                     func(*rig) {},
+		"of a class that is gone":       func(r *rig) { r.label(provider.StackitMachineClassLabel, "old") },
+		"with one value under two keys": func(r *rig) { r.label("a.io/cluster", testrig.OwnCluster) },
+		"in ERROR":                      func(r *rig) { r.setStatus("ERROR") },
+		"that is going already":         func(r *rig) { r.deleteBySomebody() },
+		"with a name that a Node has begun": func(r *rig) {
+			r.node(corev1.ConditionTrue, func(n *corev1.Node) { n.Name = lost + "0" })
+		},
 		"of a class in another namespace": func(r *rig) {
 			r.label(testrig.ClusterKey, "x")
 			class := testrig.Class("other", map[string]any{"labels": map[string]any{testrig.ClusterKey: "x"}})

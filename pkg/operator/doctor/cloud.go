@@ -126,8 +126,9 @@ func (p *accountCheck) checkIdentity() {
 		p.reportCredentials(subjectCredentials, err)
 		return
 	}
-	p.fine(subjectIdentity, fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC", identity.Subject, identity.Issuer,
-		strings.Join(identity.Audience, " and "), of, identity.ExpiresAt.UTC().Format(time.DateTime)))
+	p.fine(subjectIdentity, fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC",
+		identity.Subject, identity.Issuer, strings.Join(identity.Audience, " and "), of,
+		identity.ExpiresAt.UTC().Format(time.DateTime)))
 }
 
 func (p *accountCheck) checkKey() {
@@ -165,7 +166,8 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 		skew, direction = behind, "behind"
 	}
 	found := fmt.Sprintf("%s %s the Date of the answer", max(skew, 0).Round(time.Second), direction)
-	const remedy = "synchronise this computer's clock (NTP), and check those of the sidecar's nodes, too: tokens are asked for with the local time"
+	const remedy = "synchronise this computer's clock (NTP), and check those of the sidecar's nodes, too: " +
+		"tokens are asked for with the local time"
 	switch {
 	case skew > clockWrong:
 		p.wrong(subject, found, remedy)
@@ -216,7 +218,8 @@ func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	if key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint
 	}
-	return url, "create a new key: this key was deleted or deactivated, has expired, or belongs to another environment of STACKIT; or correct the clock"
+	return url, "create a new key: this key was deleted or deactivated, has expired, " +
+		"or belongs to another environment of STACKIT; or correct the clock"
 }
 
 // driverRead is a read that the driver makes.
@@ -250,14 +253,16 @@ var driverReads = []driverRead{
 		}
 		return err
 	}},
-	{"a network's NICs", "iaas.nic.list", false, (*accountCheck).anyNetwork, func(p *accountCheck, ctx context.Context) error {
-		_, err := p.Session.API.ListNics(ctx, p.Session.ProjectID, p.Region, p.anyNetwork()).Execute()
-		return err
-	}},
-	{"a NIC", "iaas.nic.get", true, func(p *accountCheck) string { return p.nic }, func(p *accountCheck, ctx context.Context) error {
-		_, err := p.Session.API.GetNic(ctx, p.Session.ProjectID, p.Region, p.network, p.nic).Execute()
-		return err
-	}},
+	{"a network's NICs", "iaas.nic.list", false, (*accountCheck).anyNetwork,
+		func(p *accountCheck, ctx context.Context) error {
+			_, err := p.Session.API.ListNics(ctx, p.Session.ProjectID, p.Region, p.anyNetwork()).Execute()
+			return err
+		}},
+	{"a NIC", "iaas.nic.get", true, func(p *accountCheck) string { return p.nic },
+		func(p *accountCheck, ctx context.Context) error {
+			_, err := p.Session.API.GetNic(ctx, p.Session.ProjectID, p.Region, p.network, p.nic).Execute()
+			return err
+		}},
 	{"volumes", "iaas.volume.list", true, nil, func(p *accountCheck, ctx context.Context) error {
 		list, err := p.Session.API.ListVolumes(ctx, p.Session.ProjectID, p.Region).Execute()
 		if items := list.GetItems(); err == nil && len(items) > 0 {
@@ -265,10 +270,11 @@ var driverReads = []driverRead{
 		}
 		return err
 	}},
-	{"a volume", "iaas.volume.get", true, func(p *accountCheck) string { return p.volume }, func(p *accountCheck, ctx context.Context) error {
-		_, err := p.Session.API.GetVolume(ctx, p.Session.ProjectID, p.Region, p.volume).Execute()
-		return err
-	}},
+	{"a volume", "iaas.volume.get", true, func(p *accountCheck) string { return p.volume },
+		func(p *accountCheck, ctx context.Context) error {
+			_, err := p.Session.API.GetVolume(ctx, p.Session.ProjectID, p.Region, p.volume).Execute()
+			return err
+		}},
 }
 
 // aServer returns the ID of a listed server; "" if there is none.
@@ -280,7 +286,8 @@ func (p *accountCheck) anyNetwork() string {
 		return p.network
 	}
 	for _, class := range p.Classes {
-		if spec := provider.Inspect(class.MachineClass, p.Secret).Spec; spec.Networking != nil && spec.Networking.NetworkID != "" {
+		if spec := provider.Inspect(class.MachineClass, p.Secret).Spec; spec.Networking != nil &&
+			spec.Networking.NetworkID != "" {
 			return spec.Networking.NetworkID
 		}
 	}
@@ -322,9 +329,11 @@ func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 		p.fine(subjectReads, read.what+": allowed")
 	case account.Status(got.err) == http.StatusForbidden:
 		p.wrong(subjectReads, read.what+": not allowed (status 403): the driver needs it",
-			fmt.Sprintf("give the service account the permission %s in project %s, or correct projectId in the Secret", read.permission, p.Session.ProjectID))
+			fmt.Sprintf("give the service account the permission %s in project %s, or correct projectId in the Secret",
+				read.permission, p.Session.ProjectID))
 	case account.Status(got.err) == http.StatusNotFound:
-		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err), "correct projectId and region in the Secret or the class")
+		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err),
+			"correct projectId and region in the Secret or the class")
 	default:
 		_, text := provider.Classify(got.err)
 		p.unknown(subjectReads, fmt.Sprintf("%s: %s: %s", read.what, p.Session.Endpoint, text),

@@ -94,7 +94,8 @@ func (s *sick) examine(t *testing.T) *Result {
 		s.secret["serviceAccountKey"] = string(key)
 	}
 	rig := testrig.New(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "sick"}, Data: map[string][]byte{}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "sick"},
+		Data: map[string][]byte{}}
 	for name, value := range s.secret {
 		secret.Data[name] = []byte(value)
 	}
@@ -171,7 +172,8 @@ func TestAccounts(t *testing.T) {
 			0, []string{"HINT service-account key: key ", "within a day"}},
 		"a key that has just expired": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-0.001) },
 			1, []string{"WRONG service-account key: key ", "expired at "}},
-		"an inactive key that expired": {func(_ *testing.T, s *sick) { s.key["active"], s.key["validUntil"] = false, inDays(-1) },
+		"an inactive key that expired": {
+			func(_ *testing.T, s *sick) { s.key["active"], s.key["validUntil"] = false, inDays(-1) },
 			1, []string{" is inactive, ", " expired at "}},
 		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
 			0, []string{"FINE service-account key: key ", "valid until "}},
@@ -186,14 +188,17 @@ func TestAccounts(t *testing.T) {
 		"a key without the user's own private key": {func(_ *testing.T, s *sick) {
 			s.key["keyOrigin"] = "USER_PROVIDED"
 			delete(s.key["credentials"].(map[string]any), "privateKey")
-		}, 1, []string{"WRONG service-account key: ", "lacks credentials.privateKey: ", "add your private key there, in PEM form"}},
+		}, 1, []string{"WRONG service-account key: ", "lacks credentials.privateKey: ",
+			"add your private key there, in PEM form"}},
 		"a key with an endpoint elsewhere": {func(_ *testing.T, s *sick) {
-			s.config.TokenURL, s.key["credentials"].(map[string]any)["tokenEndpoint"] = ownEndpoint, "https://token.example/token"
+			s.config.TokenURL, s.key["credentials"].(map[string]any)["tokenEndpoint"] = ownEndpoint,
+				"https://token.example/token"
 		}, 1, []string{"WRONG service-account key: ", "credentials.tokenEndpoint must be https://<host>/<path>",
 			"set the sidecar's variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
 		"a key of another project": {func(_ *testing.T, s *sick) { s.key["projectId"] = iaasmock.SecondProjectID },
-			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` + iaasmock.SecondProjectID + `"; correct ` +
-				"projectId or the key, unless its service account was given rights in project " + iaasmock.DefaultProjectID, "FINE token: granted"}},
+			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` +
+				iaasmock.SecondProjectID + `"; correct projectId or the key, unless its service account was given rights in ` +
+				"project " + iaasmock.DefaultProjectID, "FINE token: granted"}},
 		"a key of 2025": {func(_ *testing.T, s *sick) {
 			delete(s.key, "projectId")
 			delete(s.key["credentials"].(map[string]any), "tokenEndpoint")
@@ -213,11 +218,14 @@ func TestAccounts(t *testing.T) {
 			if err := s.cloud.RevokeServiceAccountKey(key); err != nil {
 				t.Fatal(err)
 			}
-		}, 1, []string{"WRONG token: refused by http://", "/oauth/v2/token: ", "this key was deleted or deactivated, has expired", "FINE clock: "}},
+		}, 1, []string{"WRONG token: refused by http://", "/oauth/v2/token: ",
+			"this key was deleted or deactivated, has expired", "FINE clock: "}},
 		"a token endpoint out of order": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}),
 			2, []string{"UNKNOWN token: not granted by http://", "try again later"}},
-		"a gateway's page for a token": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),
-			2, []string{"FINE clock: agrees", "UNKNOWN token: not granted by http://", "or a gateway before it, failed with status 403", "try again later"}},
+		"a gateway's page for a token": {
+			inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),
+			2, []string{"FINE clock: agrees", "UNKNOWN token: not granted by http://",
+				"or a gateway before it, failed with status 403", "try again later"}},
 		"a token endpoint that is none": {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" },
 			2, []string{"UNKNOWN token: not granted by http://127.0.0.1:1/token: ", "connection refused"}},
 		"an API that refuses the token": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}),
@@ -238,7 +246,8 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG reads: servers: not allowed (status 403)", "or correct projectId in the Secret"}},
 		"a region that nobody knows": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" },
 			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
-		"a variable that is wrong": {func(_ *testing.T, s *sick) { s.configError = errors.New("STACKIT_IAAS_ENDPOINT is no URL") },
+		"a variable that is wrong": {
+			func(_ *testing.T, s *sick) { s.configError = errors.New("STACKIT_IAAS_ENDPOINT is no URL") },
 			1, []string{"WRONG environment: the API is not asked: STACKIT_IAAS_ENDPOINT is no URL; correct the variable"}},
 		"an endpoint that nobody may ask": {func(_ *testing.T, s *sick) { s.config.NoAuth = true },
 			2, []string{"HINT service-account key: not used: STACKIT_NO_AUTH is set", "UNKNOWN reads: servers: "}},
@@ -264,7 +273,8 @@ func TestTellsWhatItFindsAsItComes(t *testing.T) {
 	s, asked := newSick(t), map[string]int{}
 	s.report = func(found report.Finding) { asked[found.Subject] = s.cloud.CallCounts()["ListServers"] }
 	s.examine(t)
-	if want := map[string]int{"credentials": 0, subjectKey: 0, "clock": 1, "token": 1, subjectReads: 1}; !maps.Equal(asked, want) {
+	want := map[string]int{"credentials": 0, subjectKey: 0, "clock": 1, "token": 1, subjectReads: 1}
+	if !maps.Equal(asked, want) {
 		t.Errorf("reads of servers before each finding: %v, want %v", asked, want)
 	}
 }

@@ -103,7 +103,8 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 				"with a value for this cluster alone, and roll to it; never add it to a class that has machines")
 	}
 	if len(d.result.Findings) == before {
-		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", apis.SecretUserData, strings.Join(names, " and ")))
+		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s",
+			apis.SecretUserData, strings.Join(names, " and ")))
 	}
 	return inputs.ClusterLabels
 }
@@ -125,7 +126,8 @@ func (d *Doctor) checkClusterLabels(ctx context.Context, clusters map[string]str
 		}
 		for key, value := range class.Inputs.ClusterLabels {
 			if clusters[key] == value {
-				d.hint("cluster label "+key+"="+value, "also that of "+class.Subject()+": in one project, the two delete each other's servers",
+				d.hint("cluster label "+key+"="+value,
+					"also that of "+class.Subject()+": in one project, the two delete each other's servers",
 					"unless their projects differ, give each cluster a value of its own, in new classes, and roll to them")
 			}
 		}
@@ -184,7 +186,8 @@ func (d *Doctor) checkDeployments(ctx context.Context) {
 func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) bool) *workload {
 	for i := range deployments {
 		containers := deployments[i].Spec.Template.Spec.Containers
-		if index := slices.IndexFunc(containers, func(container corev1.Container) bool { return is(&container) }); index >= 0 {
+		index := slices.IndexFunc(containers, func(container corev1.Container) bool { return is(&container) })
+		if index >= 0 {
 			return &workload{&deployments[i], &containers[index]}
 		}
 	}
@@ -226,8 +229,8 @@ func isOtherSidecar(container *corev1.Container) bool {
 const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
 
 // beforeStart is said in the place of a command: a manager that starts without its Machines deletes their servers.
-const beforeStart = "Before you start it, restore Machines that were lost: list servers --orphans shows their servers " +
-	"(kubernetes/runbooks.md#stackitmanagerdown)"
+const beforeStart = "Before you start it, restore Machines that were lost: " +
+	"list servers --orphans shows their servers (kubernetes/runbooks.md#stackitmanagerdown)"
 
 // isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
 func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar != nil }
@@ -242,8 +245,8 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 		case d.isMigrating():
 			d.wrong(subject, text, asMigration)
 		default:
-			d.wrong(subject, text, "name the namespace of the Machines with -n, or deploy it (kubernetes/README.md; in Gardener the "+
-				"extension does). "+beforeStart)
+			d.wrong(subject, text, "name the namespace of the Machines with -n, or deploy it "+
+				"(kubernetes/README.md; in Gardener the extension does). "+beforeStart)
 		}
 		return false
 	}
@@ -253,7 +256,8 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	namespace := found.flag("namespace")
 	switch {
 	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
-		d.wrong(subject, text+", --namespace="+namespace, "the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
+		d.wrong(subject, text+", --namespace="+namespace,
+			"the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to 0", asMigration)
 	case wanted == 0:
@@ -261,7 +265,8 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():
-		d.wrong(subject, text+" with "+leaderElectOff+": they work against each other", "remove the flag, or scale to one replica")
+		d.wrong(subject, text+" with "+leaderElectOff+": they work against each other",
+			"remove the flag, or scale to one replica")
 	case ready < wanted:
 		d.hint(subject, text, lookAtPods)
 	default:
@@ -279,7 +284,8 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 	case "":
 		d.unknown(subject, "the image's tag does not show it", "use the image of "+managerVersion)
 	default:
-		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion), "use versions that go together (kubernetes/upgrade.md)")
+		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion),
+			"use versions that go together (kubernetes/upgrade.md)")
 	}
 }
 
@@ -297,8 +303,8 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
-		d.wrong(subject, "does not exist: no Pod has ever led", "see the line about its Deployment; with "+leaderElectOff+
-			" there is none, and only one replica may run")
+		d.wrong(subject, "does not exist: no Pod has ever led",
+			"see the line about its Deployment; with "+leaderElectOff+" there is none, and only one replica may run")
 		return
 	}
 	if err != nil {

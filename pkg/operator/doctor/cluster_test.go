@@ -50,17 +50,20 @@ func newClinic(t *testing.T) *clinic {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: testrig.Namespace, Name: name}
 	}
-	c := &clinic{Rig: testrig.New(t), leases: map[string]*coordinationv1.Lease{}, target: &corev1.Secret{ObjectMeta: meta("target")}}
+	c := &clinic{Rig: testrig.New(t), leases: map[string]*coordinationv1.Lease{},
+		target: &corev1.Secret{ObjectMeta: meta("target")}}
 	mounts := []corev1.VolumeMount{{Name: "target", MountPath: "/var/run/target"}}
-	c.deployment = &appsv1.Deployment{ObjectMeta: meta("mcm"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		Containers: []corev1.Container{
-			{Name: managerName, Image: "registry/machine-controller-manager:" + managerVersion, VolumeMounts: mounts},
-			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts,
-				Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace}},
-		},
-		Volumes: []corev1.Volume{{Name: "target", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "target"}}}}}}}},
-	}}}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1}}
+	c.deployment = &appsv1.Deployment{ObjectMeta: meta("mcm"),
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{
+				{Name: managerName, Image: "registry/machine-controller-manager:" + managerVersion, VolumeMounts: mounts},
+				{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts,
+					Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace}},
+			},
+			Volumes: []corev1.Volume{{Name: "target", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{
+					{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "target"}}}}}}}},
+		}}}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1}}
 	containers := c.deployment.Spec.Template.Spec.Containers
 	c.manager, c.sidecar = &containers[0], &containers[1]
 	for _, name := range []string{managerName, sidecarName} {
@@ -115,7 +118,8 @@ func TestCluster(t *testing.T) {
 		says  []string
 	}{
 		"nothing": {nil, 0, []string{
-			"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, in Secret shoot--demo/credentials",
+			"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, " +
+				"in Secret shoot--demo/credentials",
 			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, " +
 				"image registry/machine-controller-manager:v",
 			"FINE manager's version: v", "FINE sidecar: container sidecar of Deployment shoot--demo/mcm",
@@ -180,7 +184,8 @@ func TestCluster(t *testing.T) {
 		"another provider's manager, scaled to 0": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Image = ptr.To[int32](0), "a/machine-controller-manager-provider-openstack:v1"
 		}, 1, []string{"WRONG manager: ", "scaled to 0; " + asMigration,
-			"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it, but Deployment mcm has image a/machine"}},
+			"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it, " +
+				"but Deployment mcm has image a/machine"}},
 		"one of two ready": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) },
 			0, []string{"HINT sidecar: ", "1 of 2 ready"}},
 		"two that do not elect": {func(c *clinic) {
@@ -203,15 +208,19 @@ func TestCluster(t *testing.T) {
 		"the shoot in place of the seed": {func(c *clinic) {
 			c.Funcs.List = func(ctx context.Context, w client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 				if _, isOurs := list.(*v1alpha1.MachineList); isOurs {
-					return apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{}, "", "the server could not find the requested resource", 0, true)
+					return apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{}, "",
+						"the server could not find the requested resource", 0, true)
 				}
 				return w.List(ctx, list, o...)
 			}
-		}, 2, []string{"UNKNOWN cluster with the Machines: not checked: this cluster knows no Machines: is it the one that the machines join?"}},
+		}, 2, []string{"UNKNOWN cluster with the Machines: not checked: " +
+			"this cluster knows no Machines: is it the one that the machines join?"}},
 		"a namespace that is mistyped": {func(c *clinic) { c.Access.Namespace = "typo" },
 			2, []string{"UNKNOWN cluster with the Machines: not checked: namespace typo does not exist"}},
-		"a Secret of another namespace": {func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
-			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: the sidecar reads Secrets of its own namespace"}},
+		"a Secret of another namespace": {
+			func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
+			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: " +
+				"the sidecar reads Secrets of its own namespace"}},
 
 		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
 			1, []string{"WRONG lease machine-controller: does not exist: no Pod has ever led"}},
@@ -255,7 +264,8 @@ func TestCluster(t *testing.T) {
 			c.target.Data["token"] = []byte("canary") // beside a kubeconfig of before, which is not mounted
 			c.deployment.Spec.Template.Spec.Volumes[0].Projected.Sources = []corev1.VolumeProjection{
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: reference}},
-				{Secret: &corev1.SecretProjection{LocalObjectReference: reference, Items: []corev1.KeyToPath{{Key: "token", Path: "token"}}}},
+				{Secret: &corev1.SecretProjection{LocalObjectReference: reference,
+					Items: []corev1.KeyToPath{{Key: "token", Path: "token"}}}},
 			}
 		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, whose expiry is unknown"}},
 		"a kubeconfig without its user": {
@@ -302,13 +312,15 @@ func TestTargetLogin(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.HasSuffix(r.Header.Get("Authorization"), ".good") || r.URL.String() != "/api/v1/nodes?limit=1" {
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","message":"Unauthorized","code":401}`))
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure",` +
+				`"reason":"Unauthorized","message":"Unauthorized","code":401}`))
 			return
 		}
 		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
 	}))
 	t.Cleanup(server.Close)
-	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	ca := base64.StdEncoding.EncodeToString(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	// token was issued some time ago, and expires after some time.
 	token := func(age, left time.Duration, signature string) string {
 		claims := jwt.RegisteredClaims{
@@ -338,8 +350,9 @@ func TestTargetLogin(t *testing.T) {
 		"taken":               {byToken, token(22*day, 8*day, "good"), 0, "FINE " + subject + ", valid until "},
 		"renewed by Gardener": {byToken, token(9*time.Hour, 3*time.Hour, "good"), 0, "FINE " + subject + ", valid until "},
 		"expires soon":        {byToken, token(24*day, 6*day, "good"), 0, "HINT " + subject + ", expires at "},
-		"refused":             {byToken, token(0, time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's"},
-		"expired":             {byToken, token(24*day, -time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
+		"refused": {byToken, token(0, time.Hour, "bad"), 1,
+			"cannot read Nodes: Unauthorized; renew what the sidecar's"},
+		"expired": {byToken, token(24*day, -time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
 		"a certificate that is refused": {byCertificate, "",
 			1, "WRONG " + subject + until + ": cannot read Nodes: Unauthorized; renew"},
 	} {

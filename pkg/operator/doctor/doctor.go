@@ -72,7 +72,8 @@ func (d *Doctor) Examine(ctx context.Context) *Result {
 			check(d, ctx)
 		}
 	}
-	d.notTried("POST, PATCH and DELETE: creating, changing and deleting needs iaas.server.create, iaas.server.delete and iaas.nic.update")
+	d.notTried("POST, PATCH and DELETE: " +
+		"creating, changing and deleting needs iaas.server.create, iaas.server.delete and iaas.nic.update")
 	return &d.result
 }
 

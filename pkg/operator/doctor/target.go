@@ -98,7 +98,8 @@ func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
 	switch {
 	case volume.Secret != nil:
 		name := corev1.LocalObjectReference{Name: volume.Secret.SecretName}
-		return []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: name, Items: volume.Secret.Items}}}
+		return []corev1.VolumeProjection{
+			{Secret: &corev1.SecretProjection{LocalObjectReference: name, Items: volume.Secret.Items}}}
 	case volume.ConfigMap != nil:
 		return []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: volume.ConfigMap.LocalObjectReference, Items: volume.ConfigMap.Items}}}
@@ -109,7 +110,9 @@ func sourcesOf(volume *corev1.Volume) []corev1.VolumeProjection {
 }
 
 // contentOf returns the data of a Secret or ConfigMap, and which of its keys are mounted: all keys without items.
-func (d *Doctor) contentOf(ctx context.Context, source corev1.VolumeProjection) (map[string][]byte, []corev1.KeyToPath, error) {
+func (d *Doctor) contentOf(
+	ctx context.Context, source corev1.VolumeProjection,
+) (map[string][]byte, []corev1.KeyToPath, error) {
 	switch {
 	case source.Secret != nil:
 		secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: source.Secret.Name}
@@ -118,7 +121,8 @@ func (d *Doctor) contentOf(ctx context.Context, source corev1.VolumeProjection) 
 		}
 		return secret.Data, source.Secret.Items, nil
 	case source.ConfigMap != nil:
-		configMap, key := &corev1.ConfigMap{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: source.ConfigMap.Name}
+		configMap, key := &corev1.ConfigMap{},
+			client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: source.ConfigMap.Name}
 		if err := d.Control.Get(ctx, key, configMap); err != nil {
 			return nil, nil, fmt.Errorf("reading ConfigMap %s of the sidecar's Deployment: %w", key.Name, err)
 		}
@@ -163,14 +167,16 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 		TLSClientConfig: rest.TLSClientConfig{
 			Insecure: cluster.InsecureSkipTLSVerify, ServerName: cluster.TLSServerName,
 			CAData:   either(cluster.CertificateAuthorityData, cluster.CertificateAuthority),
-			CertData: either(auth.ClientCertificateData, auth.ClientCertificate), KeyData: either(auth.ClientKeyData, auth.ClientKey),
+			CertData: either(auth.ClientCertificateData, auth.ClientCertificate),
+			KeyData:  either(auth.ClientKeyData, auth.ClientKey),
 		},
 	}
 	switch {
 	case auth.TokenFile == ownToken:
 		return login, errOwnToken
 	case login.BearerToken == "" && len(login.CertData) == 0:
-		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token or certificate from the sidecar's Secrets", file)
+		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token or certificate "+
+			"from the sidecar's Secrets", file)
 	}
 	return login, nil
 }
@@ -233,5 +239,6 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 
 // isInside reports whether a host is a cluster-internal Service name.
 func isInside(host string) bool {
-	return !strings.Contains(host, ".") && host != "localhost" || strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local")
+	return !strings.Contains(host, ".") && host != "localhost" || strings.HasSuffix(host, ".svc") ||
+		strings.HasSuffix(host, ".svc.cluster.local")
 }

@@ -135,7 +135,8 @@ func (s *observation) isAsked(machine *machineView) bool {
 		return false
 	}
 	ofCluster := s.query.Cluster == nil || account.Carries(machine.clusterLabels(), s.query.Cluster) ||
-		slices.ContainsFunc(machine.servers, func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
+		slices.ContainsFunc(machine.servers,
+			func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
 	return s.inScope(machine.Namespace) && ofCluster && (s.query.Machine == "" || s.query.Machine == machine.Name)
 }
 
@@ -156,7 +157,8 @@ func (s *observation) isShown(server *serverView) bool {
 // were not read.
 func (s *observation) placeOf(machine *machineView) *place {
 	for _, at := range s.places {
-		if at.used != nil && slices.ContainsFunc(at.accounts, func(a *account.Account) bool { return isAccountOf(a, machine) }) {
+		if at.used != nil &&
+			slices.ContainsFunc(at.accounts, func(a *account.Account) bool { return isAccountOf(a, machine) }) {
 			return at
 		}
 	}
@@ -170,10 +172,12 @@ func isAccountOf(a *account.Account, machine *machineView) bool {
 		return false
 	}
 	if len(a.Classes) > 0 {
-		return slices.ContainsFunc(a.Classes, func(class *account.Class) bool { return class.Subject() == machine.class.Subject() })
+		return slices.ContainsFunc(a.Classes,
+			func(class *account.Class) bool { return class.Subject() == machine.class.Subject() })
 	}
 	region := machine.class.Inputs.Spec.Region
-	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) && (region == "" || region == a.Region)
+	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) &&
+		(region == "" || region == a.Region)
 }
 
 // server returns the Machine's server; nil if none was found.

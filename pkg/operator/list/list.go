@@ -76,8 +76,8 @@ type Server struct {
 	Console   *Console `json:"console,omitempty"`
 }
 
-// Console is what a server's console log explains, in the words of kubernetes/runbooks.md, and the lines that show it. Cause
-// is "" if no pattern matches, Unknown if it could not be read.
+// Console is what a server's console log explains, in the words of kubernetes/runbooks.md, and the lines that show it.
+// Cause is "" if no pattern matches, Unknown if it could not be read.
 type Console struct {
 	Cause string   `json:"cause"`
 	Lines []string `json:"lines,omitempty"`
@@ -209,7 +209,8 @@ func (n *Note) String() string {
 // IsHealthy reports whether a Machine has a running server, a ready Node and no notes.
 func (m *Machine) IsHealthy() bool {
 	server, last := provider.Server{Status: m.State}, m.LastOperation
-	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0 && (last == nil || last.State != v1alpha1.MachineStateFailed)
+	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0 &&
+		(last == nil || last.State != v1alpha1.MachineStateFailed)
 }
 
 // IsOrphan reports whether the server is an orphan.

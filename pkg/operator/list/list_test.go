@@ -106,7 +106,8 @@ func stock(t *testing.T) *testrig.Rig {
 	r.Add(testrig.WithNode(testrig.Machine("stolen", "worker", stolen), corev1.ConditionFalse))
 	// Servers that a Machine names by their name, and by their label.
 	add("renamed", own("another"))
-	r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("renamed", "worker", ""), v1alpha1.MachineRunning), corev1.ConditionTrue))
+	r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("renamed", "worker", ""), v1alpha1.MachineRunning),
+		corev1.ConditionTrue))
 	add("relabelled", testrig.Labels("healthy", "worker", "another"))
 	classless := add("classless", testrig.Labels("classless", "gone", testrig.OwnCluster))
 	r.Add(testrig.WithNode(testrig.Machine("classless", "gone", classless), corev1.ConditionTrue))
@@ -141,16 +142,19 @@ func TestNotes(t *testing.T) {
 	r.MakeClusters()
 	found := Read(t.Context(), r.Access, Query{})
 	want := map[string]string{
-		"machine healthy": "duplicate, labels of another " + testrig.ClusterKey, "server healthy": "", "server twin": "duplicate",
+		"machine healthy": "duplicate, labels of another " + testrig.ClusterKey, "server healthy": "",
+		"server twin":       "duplicate",
 		"machine otherwise": "ProviderID in another form", "server otherwise": "ProviderID in another form",
-		"machine stolen": "labels of another " + testrig.ClusterKey, "server stolen": "labels of another " + testrig.ClusterKey,
+		"machine stolen":    "labels of another " + testrig.ClusterKey,
+		"server stolen":     "labels of another " + testrig.ClusterKey,
 		"server relabelled": "labels of another " + testrig.ClusterKey,
 		"machine renamed":   "no server, labels of another " + provider.StackitMachineLabel,
 		"server renamed":    "labels of another " + provider.StackitMachineLabel,
 		"machine classless": "class deleted", "server classless": "",
-		"server stuck": "", "machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
-		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted", "server broken": "orphan, fault",
-		"server far": "",
+		"server stuck": "", "machine lost": "no server", "machine new-born": "stuck: nothing at all",
+		"machine stuck":   "stuck: QuotaExceeded",
+		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted",
+		"server broken": "orphan, fault", "server far": "",
 	}
 	if diff := cmp.Diff(want, say(found)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
@@ -358,14 +362,18 @@ func TestOneServer(t *testing.T) {
 		unknown string
 	}{
 		"a Machine's": {own("worker-1"), func(r *testrig.Rig) {
-			r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning), corev1.ConditionTrue))
+			r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning),
+				corev1.ConditionTrue))
 		}, "", refused, ""},
-		"an orphan":            {own("worker-1"), nil, "orphan", refused, ""},
-		"of a class not here":  {testrig.Labels("worker-1", "gone", testrig.OwnCluster), nil, "orphan", &Console{Cause: "refused"}, ""},
-		"of another cluster":   {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here", &Console{Cause: "refused"}, ""},
+		"an orphan": {own("worker-1"), nil, "orphan", refused, ""},
+		"of a class not here": {testrig.Labels("worker-1", "gone", testrig.OwnCluster), nil, "orphan",
+			&Console{Cause: "refused"}, ""},
+		"of another cluster": {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here",
+			&Console{Cause: "refused"}, ""},
 		"nobody's":             {nil, nil, "not managed here", &Console{Cause: "refused"}, ""},
 		"its NICs are refused": {own("worker-1"), fails("ListServerNICs"), "orphan", refused, "addresses of server"},
-		"its log is refused":   {own("worker-1"), fails("GetServerLog"), "orphan", &Console{Cause: Unknown}, "console log of server"},
+		"its log is refused": {own("worker-1"), fails("GetServerLog"), "orphan", &Console{Cause: Unknown},
+			"console log of server"},
 		"a list lacks it": {own("worker-1"), func(r *testrig.Rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
 		}, "orphan", refused, "the list lacks server"},
@@ -386,16 +394,19 @@ func TestOneServer(t *testing.T) {
 				t.Fatalf("got %+v, want one server", found)
 			}
 			server := found.Servers[0]
-			if server.Name != id || say(found)["server worker-1"] != row.notes || len(server.Addresses) == 0 && !strings.HasPrefix(row.unknown, "addresses") {
+			if server.Name != id || say(found)["server worker-1"] != row.notes ||
+				len(server.Addresses) == 0 && !strings.HasPrefix(row.unknown, "addresses") {
 				t.Errorf("got %+v", server)
 			}
 			if diff := cmp.Diff(row.console, server.Console); diff != "" {
 				t.Errorf("console (-want +got):\n%s", diff)
 			}
-			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") || !strings.Contains(text, row.unknown) {
+			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") ||
+				!strings.Contains(text, row.unknown) {
 				t.Errorf("unknown %q", text)
 			}
-			if byName := Read(t.Context(), r.Access, Query{Server: "worker-1"}).Servers; row.unknown == "" && (len(byName) != 1 || byName[0].Name != id) {
+			if byName := Read(t.Context(), r.Access, Query{Server: "worker-1"}).Servers; row.unknown == "" &&
+				(len(byName) != 1 || byName[0].Name != id) {
 				t.Errorf("by its name: got %+v", byName)
 			}
 		})
@@ -451,7 +462,8 @@ func TestAServerThatAListLacksIsDescribed(t *testing.T) {
 	r.MakeClusters()
 	r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
 	for _, asked := range []string{"worker-1", id, strings.ToUpper(id)} {
-		if found := Read(t.Context(), r.Access, Query{Server: asked}); len(found.Servers) != 1 || found.Servers[0].Name != id {
+		if found := Read(t.Context(), r.Access, Query{Server: asked}); len(found.Servers) != 1 ||
+			found.Servers[0].Name != id {
 			t.Errorf("%s: got %+v", asked, found)
 		}
 	}
@@ -468,15 +480,18 @@ func TestHealthyIsWhatTheDriverCanServe(t *testing.T) {
 		"in another project or region": func(r *testrig.Rig, _ *v1alpha1.Machine) {
 			second := testrig.Class("second", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
 			r.Add(second)
-			r.Objects[1] = testrig.Class("worker", map[string]any{"region": "eu02", "labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+			r.Objects[1] = testrig.Class("worker",
+				map[string]any{"region": "eu02", "labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
 		},
 		"its last operation failed": func(_ *testrig.Rig, m *v1alpha1.Machine) {
-			m.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: "x", Type: "HealthCheck"}
+			m.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: "x",
+				Type: "HealthCheck"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := testrig.New(t)
-			machine := testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue)
+			machine := testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))),
+				corev1.ConditionTrue)
 			change(r, machine)
 			r.Add(machine)
 			r.MakeClusters()
@@ -492,8 +507,9 @@ func TestHealthyIsWhatTheDriverCanServe(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	now := time.Now()
 	lease := func(renewed time.Duration) []coordinationv1.Lease {
-		return []coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName}, Spec: coordinationv1.LeaseSpec{
-			LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-renewed)))}}}
+		return []coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName},
+			Spec: coordinationv1.LeaseSpec{
+				LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-renewed)))}}}
 	}
 	const none, withNode = "", "worker-1"
 	for name, row := range map[string]struct {
@@ -537,11 +553,13 @@ func TestReadiness(t *testing.T) {
 
 func TestStaleReadinessSaysSinceWhen(t *testing.T) {
 	r := stock(t)
-	r.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName}, Spec: coordinationv1.LeaseSpec{
-		LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))}})
+	r.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName},
+		Spec: coordinationv1.LeaseSpec{
+			LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))}})
 	r.MakeClusters()
 	found := Read(t.Context(), r.Access, Query{})
-	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") || !found.Clusters[0].Stale {
+	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") ||
+		!found.Clusters[0].Stale {
 		t.Errorf("got %q, %+v", found.Stale, found.Clusters[0])
 	}
 }
@@ -625,12 +643,14 @@ func TestOutages(t *testing.T) {
 			r.Clusterless, r.Access.ControlError = true, errors.New("no such context")
 		}, []string{"MachineClasses, Machines, servers unknown: no such context"}, "gone", "", "-1 -1 -1 -1", 0},
 		"the Secret is missing": {func(_ *testing.T, r *testrig.Rig) { r.Objects = r.Objects[1:] },
-			[]string{"servers unknown: MachineClass worker: Secret shoot--demo/credentials does not exist"}, "unknown", "yes", "1 1 -1 -1", 0},
+			[]string{"servers unknown: MachineClass worker: Secret shoot--demo/credentials does not exist"}, "unknown", "yes",
+			"1 1 -1 -1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := testrig.New(t)
-			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue))
+			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))),
+				corev1.ConditionTrue))
 			r.Server("orphaned", own("orphaned"))
 			r.Access.ReadTimeout = hangTimeout
 			row.cause(t, r)
@@ -648,7 +668,8 @@ func TestOutages(t *testing.T) {
 				state, ready = machine.State, string(machine.Ready)
 			}
 			if state != row.state || ready != row.ready || len(found.Servers) != row.servers {
-				t.Errorf("state %q, ready %q, %d servers; want %q, %q, %d", state, ready, len(found.Servers), row.state, row.ready, row.servers)
+				t.Errorf("state %q, ready %q, %d servers; want %q, %q, %d", state, ready, len(found.Servers), row.state, row.ready,
+					row.servers)
 			}
 			if got := slices.Collect(maps.Values(lines(found))); !slices.Equal(got, []string{row.counts}) {
 				t.Errorf("counts %q, want %q", got, row.counts)
@@ -693,7 +714,8 @@ func TestMachinesAreReadAfterTheServers(t *testing.T) {
 	r := testrig.New(t)
 	id := r.Server("new", own("new"))
 	lists := 0
-	r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+		options ...client.ListOption) error {
 		if _, ok := list.(*v1alpha1.MachineList); ok {
 			if lists++; lists == 2 {
 				if err := c.Create(ctx, testrig.Machine("new", "worker", id)); err != nil {
@@ -756,7 +778,8 @@ func TestListsThatLackServers(t *testing.T) {
 			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.note {
 				t.Errorf("got %+v", machine)
 			}
-			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") || !strings.Contains(text, row.unknown) {
+			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") ||
+				!strings.Contains(text, row.unknown) {
 				t.Errorf("unknown %q", text)
 			}
 		})
@@ -833,7 +856,8 @@ func TestEachReasonHasOneRemedy(t *testing.T) {
 			t.Errorf("%s: got %+v", reason, found)
 		}
 	}
-	want := remedy{"the Secret, or its key userData, is missing", "create it; the sidecar's log repeats userdata field not found"}
+	want := remedy{"the Secret, or its key userData, is missing",
+		"create it; the sidecar's log repeats userdata field not found"}
 	if got := remedies()[silent]; got != want {
 		t.Errorf("%s: got %+v", silent, got)
 	}

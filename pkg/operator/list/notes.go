@@ -39,13 +39,14 @@ const (
 const (
 	remedyLostClass  = "create the class again: the manager and the driver cannot work without it"
 	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, creates another"
-	remedyProviderID = "correct spec.providerID or, if it names the right project, restore that in the Secret: servers do not move"
-	remedyElsewhere  = "restore project and region in class and Secret: servers do not move"
-	remedyNoSecret   = "create the Secret in the namespace of the class: the driver is not called without it"
-	remedyRestore    = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
-	remedyLabel      = "restore the labels if the server belongs to the Machine"
-	remedyDeleting   = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
-	remedyOtherwise  = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
+	remedyProviderID = "correct spec.providerID or, if it names the right project, restore that in the Secret: " +
+		"servers do not move"
+	remedyElsewhere = "restore project and region in class and Secret: servers do not move"
+	remedyNoSecret  = "create the Secret in the namespace of the class: the driver is not called without it"
+	remedyRestore   = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
+	remedyLabel     = "restore the labels if the server belongs to the Machine"
+	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
+	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 	remedySeveral = "write the ProviderID of the right server into the Machine's spec.providerID: " +
 		"the driver does not choose between several"
@@ -69,9 +70,11 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	case v.whose == account.OfMachine:
 		machine := v.named[0]
 		return []Note{{Kind: NoteAnothers, About: anothersLabel(machine, v.Server), Remedy: remedyLabel,
-			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project", machine.Namespace, machine.Name)}}
+			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project",
+				machine.Namespace, machine.Name)}}
 	case v.whose == account.Orphan && v.IsDeleting():
-		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it", Remedy: remedyDeleting}}
+		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it",
+			Remedy: remedyDeleting}}
 	case v.whose == account.Orphan:
 		return []Note{{Kind: NoteOrphan, Reason: "no Machine of any namespace names it", Remedy: s.remedyOrphan(v)}}
 	case s.query.Server != "" && (v.whose == account.Unmanaged || v.whose == account.OtherCluster && s.classesRead):
@@ -102,9 +105,11 @@ func duplicateNotes(v *serverView) []Note {
 	case machine.namesInAnotherForm(v):
 		return []Note{listedOtherwise(v)}
 	case machine.Spec.ProviderID != "":
-		reason = fmt.Sprintf("the server of Machine %s/%s is %s", machine.Namespace, machine.Name, lastSegment(machine.Spec.ProviderID))
+		reason = fmt.Sprintf("the server of Machine %s/%s is %s", machine.Namespace, machine.Name,
+			lastSegment(machine.Spec.ProviderID))
 	case first != v:
-		reason = fmt.Sprintf("Machine %s/%s has another server, %s, and needs only one", machine.Namespace, machine.Name, first.ID)
+		reason = fmt.Sprintf("Machine %s/%s has another server, %s, and needs only one", machine.Namespace, machine.Name,
+			first.ID)
 	}
 	if reason == "" {
 		return nil
@@ -143,15 +148,17 @@ func anothersLabel(machine *machineView, server *provider.Server) string {
 // listedNotes returns a note if the manager takes a Machine's server for an orphan: it compares the ProviderIDs of the
 // Machine and of the driver's list as strings.
 func listedNotes(v *serverView) []Note {
-	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) || v.owner.Spec.ProviderID == providerid.Format(v.at.project, v.ID) {
+	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) ||
+		v.owner.Spec.ProviderID == providerid.Format(v.at.project, v.ID) {
 		return nil
 	}
 	return []Note{listedOtherwise(v)}
 }
 
 func listedOtherwise(v *serverView) Note {
-	return Note{Kind: NoteListedOtherwise, Remedy: remedyOtherwise, Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s",
-		report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
+	return Note{Kind: NoteListedOtherwise, Remedy: remedyOtherwise,
+		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s",
+			report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
 		Cause: "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}
 }
 
@@ -166,15 +173,17 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 			Reason: fmt.Sprintf("MachineClass %s/%s does not exist", machine.Namespace, machine.Spec.Class.Name)})
 	}
 	if machine.class != nil && machine.class.IsForeign() {
-		notes = append(notes, Note{Kind: NoteClassForeign, Reason: fmt.Sprintf("MachineClass %s is of provider %q: STACKIT's sidecar does not serve it",
-			machine.class.Name, machine.class.Provider)})
+		notes = append(notes, Note{Kind: NoteClassForeign,
+			Reason: fmt.Sprintf("MachineClass %s is of provider %q: STACKIT's sidecar does not serve it",
+				machine.class.Name, machine.class.Provider)})
 	}
 	if server, at := machine.server(), s.placeOf(machine); server != nil && at != nil && at != server.at {
 		notes = append(notes, Note{Kind: NoteElsewhere, Remedy: remedyElsewhere,
 			Reason: fmt.Sprintf("server %s is in %v, and class or Secret name %v now", server.ID, server.at, at)})
 	}
 	if machine.class != nil && s.secretless[machine.class.Subject()] != "" {
-		notes = append(notes, Note{Kind: NoteSecretMissing, Reason: s.secretless[machine.class.Subject()], Remedy: remedyNoSecret})
+		notes = append(notes,
+			Note{Kind: NoteSecretMissing, Reason: s.secretless[machine.class.Subject()], Remedy: remedyNoSecret})
 	}
 	for _, server := range s.serversOf(machine) {
 		for _, note := range s.serverNotes(server) {
@@ -189,12 +198,14 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 func (s *observation) stuckNotes(machine *machineView) []Note {
 	last, phase := machine.Status.LastOperation, machine.Status.CurrentStatus.Phase
 	if phase == "" && last.Description == "" {
-		if len(machine.servers) > 0 || machine.DeletionTimestamp != nil || s.now.Sub(machine.CreationTimestamp.Time) < silence {
+		if len(machine.servers) > 0 || machine.DeletionTimestamp != nil ||
+			s.now.Sub(machine.CreationTimestamp.Time) < silence {
 			return nil
 		}
 		return []Note{stuckNote("nothing at all", "the manager has reported nothing since the Machine was created", silent)}
 	}
-	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning || phase == v1alpha1.MachineAvailable {
+	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning ||
+		phase == v1alpha1.MachineAvailable {
 		return nil
 	}
 	// The manager writes code and text in brackets (v0.62.1 machinecodes/status/status.go).
@@ -225,8 +236,9 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 		return nil // its ID must not go into a printed command
 	}
 	return []Note{{
-		Kind:   NoteNeverJoined,
-		Reason: fmt.Sprintf("server ACTIVE, %s old, no Node", duration.HumanDuration(s.now.Sub(server.CreatedAt).Truncate(time.Minute))),
+		Kind: NoteNeverJoined,
+		Reason: fmt.Sprintf("server ACTIVE, %s old, no Node",
+			duration.HumanDuration(s.now.Sub(server.CreatedAt).Truncate(time.Minute))),
 		Remedy: fmt.Sprintf("its console log tells whether user data ran, the network reaches the API server, "+
 			"the bootstrap token is valid and the kubelet runs: stackit server log %s --project-id %s --region %s",
 			server.ID, server.at.project, server.at.region),
@@ -244,13 +256,15 @@ func (s *observation) missingServer(machine *machineView) *Note {
 	case machine.DeletionTimestamp != nil, server != nil && !server.IsDeleting(), machine.mayWaitForServer():
 		return nil
 	case server != nil:
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status),
+			Remedy: remedyNoServer}
 	case at == nil || at.partial:
 		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
 	case len(at.servers) == 0: // the API may return an empty list for a while
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the API shows no server at all in %v", at)}
 	case machine.Spec.ProviderID == "":
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", at), Remedy: remedyNoServer}
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", at),
+			Remedy: remedyNoServer}
 	case err != nil && slices.ContainsFunc(machine.servers, machine.namesInAnotherForm): // the server's note says it
 		return nil
 	case err != nil:
@@ -259,7 +273,8 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		return &Note{Kind: NoteAnothersServer, Remedy: "correct the Machine's spec.providerID",
 			Reason: fmt.Sprintf("server %s is that of Machine %s/%s", id, s.ownerOf(id).Namespace, s.ownerOf(id).Name)}
 	case !slices.Contains(at.gone, id):
-		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}
+		return &Note{Kind: NoteUnknown,
+			Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}
 	case s.readiness(machine) == Ready:
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("server %s is not in %v, but its Node is Ready", id, at)}
 	default:

@@ -36,7 +36,8 @@ const (
 )
 
 // errEmptyOnce means that there was no time to read an empty list of servers again.
-var errEmptyOnce = fmt.Errorf("a list showed no server at all, and there was no time to read it again after %s (--request-timeout)", emptyPause)
+var errEmptyOnce = fmt.Errorf("a list showed no server at all, "+
+	"and there was no time to read it again after %s (--request-timeout)", emptyPause)
 
 // Query selects what a Result contains.
 type Query struct {
@@ -202,7 +203,8 @@ func (s *observation) addAccount(found *account.Account) {
 			return
 		}
 	}
-	s.places = append(s.places, &place{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
+	s.places = append(s.places,
+		&place{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
 }
 
 // readPlace reads the servers of a place with the first account that works.
@@ -255,7 +257,8 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 	return s.readAsked(ctx) || found
 }
 
-// readAsked reads the server of the query, which no list has shown, by the IDs that it may have. It says whether it is there.
+// readAsked reads the server of the query, which no list has shown, by the IDs that it may have. It reports whether
+// the server was found.
 func (s *observation) readAsked(ctx context.Context) (found bool) {
 	asked := s.query.Server
 	if asked == "" || slices.ContainsFunc(s.serverViews, s.isShown) {
@@ -264,9 +267,10 @@ func (s *observation) readAsked(ctx context.Context) (found bool) {
 	ids, named := account.IDsIn(asked), ""
 	for i := range s.machines {
 		machine := &s.machines[i]
-		if ofMachine := account.IDsIn(machine.Spec.ProviderID); machine.Name == asked || slices.ContainsFunc(ids, func(id string) bool {
-			return slices.Contains(ofMachine, id)
-		}) {
+		if ofMachine := account.IDsIn(machine.Spec.ProviderID); machine.Name == asked ||
+			slices.ContainsFunc(ids, func(id string) bool {
+				return slices.Contains(ofMachine, id)
+			}) {
 			ids, named = append(ids, ofMachine...), machine.Namespace+"/"+machine.Name
 		}
 	}
@@ -328,7 +332,8 @@ func (s *observation) readDetails(ctx context.Context) {
 func (s *observation) readConsole(ctx context.Context, server *serverView) {
 	userData, isKnown := "", false
 	for _, class := range s.classes {
-		if class.Name != server.Labels[provider.StackitMachineClassLabel] || !account.Carries(server.Labels, class.Inputs.ClusterLabels) {
+		if class.Name != server.Labels[provider.StackitMachineClassLabel] ||
+			!account.Carries(server.Labels, class.Inputs.ClusterLabels) {
 			continue
 		}
 		if secret, err := s.SecretOf(ctx, class.MachineClass); err == nil {
@@ -366,7 +371,8 @@ func (s *observation) missInCluster(what string, err error) {
 	case err == nil:
 		s.miss(what, "no cluster with Machines was asked")
 	case errors.Is(err, context.DeadlineExceeded):
-		s.miss(what, fmt.Sprintf("the cluster with the Machines does not answer within %s (--request-timeout)", s.ReadTimeout))
+		s.miss(what, fmt.Sprintf("the cluster with the Machines does not answer within %s (--request-timeout)",
+			s.ReadTimeout))
 	case errors.As(err, &request):
 		s.miss(what, "the cluster with the Machines: "+request.Err.Error())
 	default:

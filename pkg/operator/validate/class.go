@@ -105,13 +105,15 @@ func (c *classCheck) regionOfSecret() bool {
 // checkClusterLabel requires a label that distinguishes the cluster's servers from other clusters'. Labels that cannot
 // be decoded were reported before.
 func (v *validator) checkClusterLabel(check *classCheck) {
-	undecoded := slices.ContainsFunc(check.rejected, func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
+	undecoded := slices.ContainsFunc(check.rejected,
+		func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
 	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded {
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
-		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, "+
-			"and deleted as orphans, if that cluster has a class of the same name without a cluster label; "+
+		"has no cluster label (a key that ends in /cluster): "+
+			"servers of another cluster in the same project are taken for this class's, and deleted as orphans, "+
+			"if that cluster has a class of the same name without a cluster label; "+
 			"add a label with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 
@@ -154,8 +156,10 @@ func (v *validator) checkFallbacks(check *classCheck) {
 func (v *validator) checkNodeTemplate(check *classCheck) {
 	template, spec := check.class.NodeTemplate, check.inputs.Spec
 	if template == nil {
-		v.report(check.object, report.Hint, "nodeTemplate", "is missing: cluster-autoscaler cannot scale up from zero without it, "+
-			"and machine-controller-manager's next release needs it; add capacity, instanceType, region and zone; kubernetes/upgrade.md says why")
+		v.report(check.object, report.Hint, "nodeTemplate", "is missing: "+
+			"cluster-autoscaler cannot scale up from zero without it, "+
+			"and machine-controller-manager's next release needs it; "+
+			"add capacity, instanceType, region and zone; kubernetes/upgrade.md says why")
 		return
 	}
 	const missing = "Required value: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"

@@ -72,7 +72,8 @@ func (v *validator) sources() []source {
 				v.unread(name, err)
 			}
 			for _, path := range paths {
-				add(path, path == filepath.Clean(name), func(context.Context) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) })
+				add(path, path == filepath.Clean(name),
+					func(context.Context) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) })
 			}
 		}
 	}
@@ -104,7 +105,8 @@ func pathsOf(name string, recursive bool) ([]string, error) {
 			return nil, err
 		}
 		if len(visitors) == 0 {
-			return nil, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders", strings.Join(resource.FileExtensions, ", "))
+			return nil, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders",
+				strings.Join(resource.FileExtensions, ", "))
 		}
 		for _, visitor := range visitors {
 			if file, ok := visitor.(*resource.FileVisitor); ok {
@@ -174,7 +176,8 @@ func checkLocal(folder string, seen map[string]bool) error {
 			path := filepath.Join(folder, named)
 			info, err := os.Stat(path)
 			if err != nil {
-				return fmt.Errorf("%s names %s, which is not on this computer: remote resources are not read", name, withoutSecrets(named))
+				return fmt.Errorf("%s names %s, which is not on this computer: remote resources are not read",
+					name, withoutSecrets(named))
 			}
 			if !info.IsDir() {
 				continue
@@ -189,7 +192,8 @@ func checkLocal(folder string, seen map[string]bool) error {
 
 // namedBy returns the files, folders and URLs that a kustomization names.
 func namedBy(read *types.Kustomization) []string {
-	named := slices.Concat(read.Resources, read.Components, read.Crds, read.Configurations, read.Generators, read.Transformers, read.Validators)
+	named := slices.Concat(read.Resources, read.Components, read.Crds, read.Configurations, read.Generators,
+		read.Transformers, read.Validators)
 	named = append(named, read.Bases...)               //nolint:staticcheck // they still work
 	for _, patch := range read.PatchesStrategicMerge { //nolint:staticcheck // they still work
 		named = append(named, string(patch))

@@ -22,7 +22,8 @@ import (
 
 const (
 	secretOf = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"
-	badClass = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: bad}\nprovider: aws\nproviderSpec: {}\n"
+	badClass = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: bad}\n" +
+		"provider: aws\nproviderSpec: {}\n"
 
 	nothingToCheck = "manifests: there is no MachineClass, Machine or MachineDeployment to check"
 )
@@ -60,16 +61,23 @@ func TestDocuments(t *testing.T) {
 		"Windows line endings": {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"),
 			1, "-:5:11: MachineClass default/bad: provider"},
 		"JSON objects one behind the other": {`{"apiVersion":"v1","kind":"ConfigMap"} ` + "\n" +
-			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"bad"},"provider":"aws"}` + "\n",
+			`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"bad"},"provider":"aws"}` +
+			"\n",
 			1, "-:2:105: MachineClass default/bad: provider"},
-		"a block that begins with a blank line": {"apiVersion: v1\nkind: ConfigMap\ndata:\n  args:\n  - |\n\n    set -e\n---\n" + badClass,
+		"a block that begins with a blank line": {
+			"apiVersion: v1\nkind: ConfigMap\ndata:\n  args:\n  - |\n\n    set -e\n---\n" + badClass,
 			1, "-:12:11: MachineClass default/bad: provider"},
-		"a byte behind JSON":          {`{"apiVersion":"v1","kind":"ConfigMap"}]`, 1, "manifest: is not YAML"},
-		"YAML behind JSON":            {`{"apiVersion":"v1","kind":"ConfigMap"}` + "\n---\n" + badClass, 1, "-:6:11: MachineClass default/bad: provider"},
-		"UTF-16":                      {string(inUTF16("---\n" + secretOf + "---\n" + badClass)), 1, "MachineClass default/bad: provider"},
-		"line ends of CR alone":       {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\r"), 1, "MachineClass default/bad: provider"},
-		"line ends of U+0085":         {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u0085"), 1, "MachineClass default/bad: provider"},
-		"line ends of U+2028":         {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u2028"), 1, "MachineClass default/bad: provider"},
+		"a byte behind JSON": {`{"apiVersion":"v1","kind":"ConfigMap"}]`, 1, "manifest: is not YAML"},
+		"YAML behind JSON": {`{"apiVersion":"v1","kind":"ConfigMap"}` + "\n---\n" + badClass, 1,
+			"-:6:11: MachineClass default/bad: provider"},
+		"UTF-16": {string(inUTF16("---\n" + secretOf + "---\n" + badClass)), 1,
+			"MachineClass default/bad: provider"},
+		"line ends of CR alone": {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\r"), 1,
+			"MachineClass default/bad: provider"},
+		"line ends of U+0085": {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u0085"), 1,
+			"MachineClass default/bad: provider"},
+		"line ends of U+2028": {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u2028"), 1,
+			"MachineClass default/bad: provider"},
 		"broken behind odd line ends": {strings.ReplaceAll(secretOf+"---\na: [", "\n", "\r"), 1, "manifest: is not YAML"},
 		"key that is twice": {secretOf + "kind: Secret\n",
 			1, "-:4:1: manifest: this key is set twice; remove one"},
@@ -91,15 +99,17 @@ func TestDocuments(t *testing.T) {
 			1, "MachineClass own/bad: provider"},
 		"the same object twice": {badClass + "---\n" + badClass,
 			1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
-		"no object":                   {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be a Kubernetes object"},
+		"no object": {"a: b\n", 1,
+			"-:1:1: manifest: has no apiVersion and kind: must be a Kubernetes object"},
 		"text":                        {"hello", 1, "has no apiVersion and kind"},
 		"empty":                       {"# nothing\n---\n---\nnull\n", 2, nothingToCheck},
 		"a Secret that no class uses": {secretOf, 2, nothingToCheck},
 		"List of nothing":             {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
 		"items that are a text": {"apiVersion: v1\nkind: List\nitems: x\n",
 			1, "-:3:8: manifest: items is not a list: must be a list of objects"},
-		"another kind":          {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
-		"kind of another group": {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
+		"another kind": {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
+		"kind of another group": {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2,
+			"there is no MachineClass"},
 		"version that nobody serves": {strings.Replace(badClass, "v1alpha1", "v2", 1),
 			1, `-:1:13: MachineClass default/bad: apiVersion: ` +
 				`Unsupported value: "machine.sapcloud.io/v2": supported values: "machine.sapcloud.io/v1alpha1"`},
@@ -118,9 +128,10 @@ func TestDocuments(t *testing.T) {
 			1, "a value that begins with * is an alias, and its anchor is missing"},
 		"alias in its anchor": {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n",
 			1, "-:1:1: manifest: cannot be read as JSON"},
-		"aliases that stand for a lot":  {bomb, 1, "manifest: "},
-		"control character":             {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
-		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1, "-:4:11: Secret default/x: data.a: Invalid value: is not base64"},
+		"aliases that stand for a lot": {bomb, 1, "manifest: "},
+		"control character":            {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
+		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1,
+			"-:4:11: Secret default/x: data.a: Invalid value: is not base64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := run(t, offline(), row.text, Options{})
@@ -139,8 +150,8 @@ func folder(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"a.yaml": secretOf, "values.yaml": "replicas: 1\n", "README.md": "no manifest", "below/broken.yml": badClass, "below/deeper/b.json": "{",
-		"kustomization.yaml": "resources: [a.yaml, below/broken.yml]\n", "empty/x.txt": "",
+		"a.yaml": secretOf, "values.yaml": "replicas: 1\n", "README.md": "no manifest", "below/broken.yml": badClass,
+		"below/deeper/b.json": "{", "kustomization.yaml": "resources: [a.yaml, below/broken.yml]\n", "empty/x.txt": "",
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -223,11 +234,13 @@ func TestURLs(t *testing.T) {
 		code int
 		says string
 	}{
-		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
-		"1 MiB":    {"/full.yaml", report.ExitUnknown, nothingToCheck},
-		"more":     {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
-		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
-		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
+		"class": {"/class.yaml?token=s3cr3t", report.ExitWrong,
+			"/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
+		"1 MiB":   {"/full.yaml", report.ExitUnknown, nothingToCheck},
+		"more":    {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
+		"no such": {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
+		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown,
+			"/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access, files := offline(), resource.FilenameOptions{Filenames: []string{server.URL + row.url}}
@@ -259,7 +272,8 @@ func TestURLsOfOnePath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: Unsupported value", "MachineClass default/two: provider: Unsupported value")
+	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: Unsupported value",
+		"MachineClass default/two: provider: Unsupported value")
 	if result.Checked[kindClass] != 2 {
 		t.Errorf("checked %v, want two classes", result.Checked)
 	}
@@ -281,8 +295,10 @@ func FuzzRun(f *testing.F) {
 			f.Add(string(text))
 		}
 	}
-	for _, spec := range []string{"null", "[]", "{labels: null, bootVolume: null, networking: {nicIds: [null]}, metadata: {a: null}}", `{"": 0}`} {
-		f.Add("apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: null\nsecretRef: null\nnodeTemplate: null\nproviderSpec: " + spec)
+	for _, spec := range []string{"null", "[]",
+		"{labels: null, bootVolume: null, networking: {nicIds: [null]}, metadata: {a: null}}", `{"": 0}`} {
+		f.Add("apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: null\n" +
+			"secretRef: null\nnodeTemplate: null\nproviderSpec: " + spec)
 	}
 	for _, kind := range []string{"Machine", "MachineDeployment"} {
 		for _, spec := range []string{"null", "{}", "{class: null, selector: null, template: null, strategy: null}"} {
@@ -293,7 +309,8 @@ func FuzzRun(f *testing.F) {
 	f.Add("apiVersion: v1\nkind: List\nitems: &a [*a]")
 	f.Add("apiVersion: v1\nkind: List\nitems: [null, [], {<<: {kind: Secret, apiVersion: v1}}]\n...\n%YAML 1.1\n--- {}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		result, err := Run(t.Context(), offline(), Options{Stdin: strings.NewReader(text), Files: resource.FilenameOptions{Filenames: []string{"-"}}})
+		result, err := Run(t.Context(), offline(),
+			Options{Stdin: strings.NewReader(text), Files: resource.FilenameOptions{Filenames: []string{"-"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +352,8 @@ func TestRemoteResourcesAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			expect(t, kustomizedIn(t, filepath.Join(root, "own")), 2, "which is not on this computer: remote resources are not read")
+			expect(t, kustomizedIn(t, filepath.Join(root, "own")), 2,
+				"which is not on this computer: remote resources are not read")
 		})
 	}
 	expect(t, kustomizedIn(t, server.URL+"/org/repository"), 2, "remote resources are not read")

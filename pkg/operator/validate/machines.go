@@ -96,6 +96,7 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 		return
 	}
 	v.report(on, report.Unknown, path+".name", fmt.Sprintf(
-		"%s %s/%s is not given: whether it exists cannot be checked; add it (-f takes files and, with -, the output of kubectl)",
+		"%s %s/%s is not given: whether it exists cannot be checked; "+
+			"add it (-f takes files and, with -, the output of kubectl)",
 		kindClass, on.namespace, class.Name))
 }

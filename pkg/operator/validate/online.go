@@ -63,12 +63,14 @@ func (v *validator) checkOnline(ctx context.Context) {
 			return known.account.Session == in.Session && known.account.Region == in.Region
 		})
 		if at < 0 {
-			at, catalogues = len(catalogues), append(catalogues, &catalogue{validator: v, account: in, answers: map[string]answer{}})
+			at, catalogues = len(catalogues),
+				append(catalogues, &catalogue{validator: v, account: in, answers: map[string]answer{}})
 		}
 		catalogues[at].check(ctx, class)
 	}
 	if len(v.classes) == 0 {
-		v.add(report.Finding{Verdict: report.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass"})
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "online",
+			Found: "the API was not asked: there is no MachineClass"})
 	}
 	for _, c := range catalogues {
 		c.checkQuota(ctx)
@@ -101,7 +103,8 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 	}
 }
 
-var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
+var errNoSecretForOnline = errors.New(
+	"its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
 
 // accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
@@ -142,16 +145,19 @@ type read[T any] struct {
 // request is a request of the SDK.
 type request[T any] interface{ Execute() (T, error) }
 
-func listOf[T any, R request[T]](what, permission string, call func(api iaas.DefaultAPI, ctx context.Context, project, region string) R) read[T] {
+func listOf[T any, R request[T]](what, permission string,
+	call func(api iaas.DefaultAPI, ctx context.Context, project, region string) R) read[T] {
 	return read[T]{what, permission, func(ctx context.Context, api iaas.DefaultAPI, project, region, _ string) (T, error) {
 		return call(api, ctx, project, region).Execute()
 	}}
 }
 
-func oneOf[T any, R request[T]](what, permission string, call func(api iaas.DefaultAPI, ctx context.Context, project, region, id string) R) read[T] {
-	return read[T]{what, permission, func(ctx context.Context, api iaas.DefaultAPI, project, region, id string) (T, error) {
-		return call(api, ctx, project, region, id).Execute()
-	}}
+func oneOf[T any, R request[T]](what, permission string,
+	call func(api iaas.DefaultAPI, ctx context.Context, project, region, id string) R) read[T] {
+	return read[T]{what, permission,
+		func(ctx context.Context, api iaas.DefaultAPI, project, region, id string) (T, error) {
+			return call(api, ctx, project, region, id).Execute()
+		}}
 }
 
 var (
@@ -159,20 +165,22 @@ var (
 		func(ctx context.Context, api iaas.DefaultAPI, _, region, _ string) (*iaas.AvailabilityZoneListResponse, error) {
 			return api.ListAvailabilityZones(ctx, region).Execute()
 		}}
-	keyPair = read[*iaas.Keypair]{"key pair", "", func(ctx context.Context, api iaas.DefaultAPI, _, _, name string) (*iaas.Keypair, error) {
-		return api.GetKeyPair(ctx, name).Execute()
-	}}
+	keyPair = read[*iaas.Keypair]{"key pair", "",
+		func(ctx context.Context, api iaas.DefaultAPI, _, _, name string) (*iaas.Keypair, error) {
+			return api.GetKeyPair(ctx, name).Execute()
+		}}
 	machineTypes       = listOf("machine types", "iaas.machine-type.list", iaas.DefaultAPI.ListMachineTypes)
-	performanceClasses = listOf("performance classes", "iaas.volume-performance-class.list", iaas.DefaultAPI.ListVolumePerformanceClasses)
-	quotas             = listOf("quotas", "iaas.quota.get", iaas.DefaultAPI.ListQuotas)
-	securityGroups     = listOf("security groups", "iaas.security-group.list", iaas.DefaultAPI.ListSecurityGroups)
-	securityGroup      = oneOf("security group", "iaas.security-group.get", iaas.DefaultAPI.GetSecurityGroup)
-	affinityGroup      = oneOf("affinity group", "iaas.affinity-group.get", iaas.DefaultAPI.GetAffinityGroup)
-	network            = oneOf("network", "iaas.network.get", iaas.DefaultAPI.GetNetwork)
-	nic                = oneOf("NIC", "iaas.nic.get", iaas.DefaultAPI.GetProjectNIC)
-	image              = oneOf("image", "iaas.image.get", iaas.DefaultAPI.GetImage)
-	snapshot           = oneOf("snapshot", "iaas.snapshot.get", iaas.DefaultAPI.GetSnapshot)
-	volume             = oneOf("volume", "iaas.volume.get", iaas.DefaultAPI.GetVolume)
+	performanceClasses = listOf("performance classes", "iaas.volume-performance-class.list",
+		iaas.DefaultAPI.ListVolumePerformanceClasses)
+	quotas         = listOf("quotas", "iaas.quota.get", iaas.DefaultAPI.ListQuotas)
+	securityGroups = listOf("security groups", "iaas.security-group.list", iaas.DefaultAPI.ListSecurityGroups)
+	securityGroup  = oneOf("security group", "iaas.security-group.get", iaas.DefaultAPI.GetSecurityGroup)
+	affinityGroup  = oneOf("affinity group", "iaas.affinity-group.get", iaas.DefaultAPI.GetAffinityGroup)
+	network        = oneOf("network", "iaas.network.get", iaas.DefaultAPI.GetNetwork)
+	nic            = oneOf("NIC", "iaas.nic.get", iaas.DefaultAPI.GetProjectNIC)
+	image          = oneOf("image", "iaas.image.get", iaas.DefaultAPI.GetImage)
+	snapshot       = oneOf("snapshot", "iaas.snapshot.get", iaas.DefaultAPI.GetSnapshot)
+	volume         = oneOf("volume", "iaas.volume.get", iaas.DefaultAPI.GetVolume)
 )
 
 // ask makes a read, or returns the result of an earlier one. Its error is errUnchecked, or one for which

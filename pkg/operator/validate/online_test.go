@@ -89,19 +89,23 @@ func TestOnline(t *testing.T) {
 			1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: " +
 				"Invalid value: 9: must be at least 10, which the image asks for"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
-			0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
+			0, []string{
+				"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
 		"no such image alone": {[]string{image, "imageId: " + missing, "  bootVolume: {size: 20}\n", ""},
 			1, []string{"providerSpec.imageId: "}},
 		"disk without a size": {[]string{"{size: 20}", "{}"},
 			1, []string{"-:19:15: MachineClass default/worker: providerSpec.bootVolume.size: Required value: "}},
-		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"},
-			1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
+		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}",
+			"{size: 30}"},
+			1, []string{
+				"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
 		"nodeTemplate has less": {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
 		"more CPUs": {template("cpu: 2", "cpu: 2001m"),
 			1, []string{`-:21:32: MachineClass default/worker: nodeTemplate.capacity.cpu: ` +
 				`Invalid value: "2001m": must be at most 2, which machine type c2i.2 has`}},
 		"more memory": {template("4Gi", "4097Mi"),
-			1, []string{`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, which machine type c2i.2 has`}},
+			1, []string{
+				`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, which machine type c2i.2 has`}},
 		"another region": {template("region: eu01", "region: eu02"),
 			1, []string{`nodeTemplate.region: Invalid value: "eu02": must be "eu01", the region of the servers`}},
 		"no zone of the region": {template("eu01-1", "eu02-1"),
@@ -111,7 +115,8 @@ func TestOnline(t *testing.T) {
 		"architecture differs": {[]string{image, arm},
 			1, []string{`nodeTemplate.architecture: Invalid value: "amd64": must be arm64, that of the image`}},
 		"architecture is missing": {append(template(", architecture: amd64", ""), image, arm),
-			1, []string{`nodeTemplate.architecture: Required value: must be arm64, that of the image: cluster-autoscaler takes amd64`}},
+			1, []string{
+				`nodeTemplate.architecture: Required value: must be arm64, that of the image: cluster-autoscaler takes amd64`}},
 		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
 		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
 		"no such snapshot": {source("snapshot", missing, ", size: 20"),
@@ -178,7 +183,8 @@ func TestOnlineSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	cloud.ResetCalls()
-	result, err := Run(t.Context(), access, Options{Files: resource.FilenameOptions{Filenames: []string{folder}}, Online: true})
+	result, err := Run(t.Context(), access,
+		Options{Files: resource.FilenameOptions{Filenames: []string{folder}}, Online: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +243,10 @@ func TestQuota(t *testing.T) {
 func everything(t *testing.T) string {
 	t.Helper()
 	return good(t, "{size: 20}", "{size: 20, performanceClass: storage_premium_perf1}", "  labels: {",
-		"  securityGroups: [workers, 40000000-0000-4000-8000-000000000002]\n  affinityGroup: 50000000-0000-4000-8000-000000000001\n"+
-			"  volumes: [60000000-0000-4000-8000-000000000001]\n  keypairName: default-keypair\n  labels: {", "replicas: 2", "replicas: 1")
+		"  securityGroups: [workers, 40000000-0000-4000-8000-000000000002]\n"+
+			"  affinityGroup: 50000000-0000-4000-8000-000000000001\n"+
+			"  volumes: [60000000-0000-4000-8000-000000000001]\n  keypairName: default-keypair\n  labels: {", "replicas: 2",
+		"replicas: 1")
 }
 
 // What an account may not read is named in one finding, and does not change the exit code.
@@ -278,16 +286,24 @@ func TestOutage(t *testing.T) {
 		fault iaasmock.Fault
 		says  string
 	}{
-		"key is refused":        {refused, string(provider.ReasonCredentialsRefused)},
-		"API refuses":           {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}, string(provider.ReasonCredentialsRefused)},
-		"token endpoint fails":  {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown)},
-		"no answers":            {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}, "not checked to the end: " + both},
-		"gateway without API":   {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503}, "Service Unavailable; not checked to the end"},
-		"one service fails":     {iaasmock.Fault{Operation: "GetImage", Status: 500}, "reading image 30000000-0000-4000-8000-000000000001: "},
-		"answer cannot be read": {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "{}"}, "reading machine types: "},
-		"answer is empty":       {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "null"}, "reading machine types: the answer is empty"},
-		"page of somebody else": {iaasmock.Fault{Operation: "GetImage", Status: 404, Body: "<html>", ContentType: "text/html"}, "status 404"},
-		"project is not known":  {iaasmock.Fault{Operation: "GetImage", Status: 404, Body: `{"code":404,"msg":"project not found"}`}, "project not found"},
+		"key is refused": {refused, string(provider.ReasonCredentialsRefused)},
+		"API refuses": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401},
+			string(provider.ReasonCredentialsRefused)},
+		"token endpoint fails": {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown)},
+		"no answers": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true},
+			"not checked to the end: " + both},
+		"gateway without API": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503},
+			"Service Unavailable; not checked to the end"},
+		"one service fails": {iaasmock.Fault{Operation: "GetImage", Status: 500},
+			"reading image 30000000-0000-4000-8000-000000000001: "},
+		"answer cannot be read": {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "{}"},
+			"reading machine types: "},
+		"answer is empty": {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "null"},
+			"reading machine types: the answer is empty"},
+		"page of somebody else": {iaasmock.Fault{Operation: "GetImage", Status: 404, Body: "<html>",
+			ContentType: "text/html"}, "status 404"},
+		"project is not known": {iaasmock.Fault{Operation: "GetImage", Status: 404,
+			Body: `{"code":404,"msg":"project not found"}`}, "project not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

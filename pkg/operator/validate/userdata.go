@@ -18,7 +18,8 @@ import (
 // userDataHeaders are the headers of the formats that cloud-init and Ignition read (cloud-init's documentation, "User
 // data formats"). Another agent in an image may read more formats, so a missing header is only a hint.
 var userDataHeaders = []string{
-	"#!", cloudConfig, "#include", "#cloud-boothook", "#part-handler", "## template:", "Content-Type:", "MIME-Version:", "From ", "{",
+	"#!", cloudConfig, "#include", "#cloud-boothook", "#part-handler", "## template:", "Content-Type:", "MIME-Version:",
+	"From ", "{",
 }
 
 const cloudConfig = "#cloud-config"

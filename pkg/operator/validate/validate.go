@@ -76,7 +76,8 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 		}
 	}
 	if len(v.result.Checked) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
-		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests", Found: "there is no MachineClass, Machine or MachineDeployment to check"})
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests",
+			Found: "there is no MachineClass, Machine or MachineDeployment to check"})
 	}
 	if options.Online {
 		v.checkOnline(ctx)

@@ -56,7 +56,8 @@ type Rig struct {
 // New returns a rig with a Secret and the class worker in its Namespace.
 func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	t.Helper()
-	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication()}, options...)...)
+	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication()},
+		options...)...)
 	server := httptest.NewServer(conformance.Watch(t, cloud))
 	t.Cleanup(server.Close)
 	return NewOver(t, cloud, server.URL, spi.NewTransport())
@@ -91,8 +92,8 @@ func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, obje
 func (r *Rig) MakeClusters() {
 	if r.Access.Control == nil && !r.Clusterless {
 		byName := func(object client.Object) []string { return []string{object.GetName()} }
-		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).WithInterceptorFuncs(r.Funcs).
-			WithIndex(&coordinationv1.Lease{}, "metadata.name", byName).Build()
+		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).
+			WithInterceptorFuncs(r.Funcs).WithIndex(&coordinationv1.Lease{}, "metadata.name", byName).Build()
 		r.Access.Control, r.Access.Target = cluster, cluster
 	}
 }
@@ -108,9 +109,11 @@ func (r *Rig) ServerAt(region, network, name string, labels map[string]string) s
 	r.T.Helper()
 	payload := iaas.CreateServerPayload{
 		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: map[string]any{},
-		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
-		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(network)}},
-		UserData:   new("c2VjcmV0IHVzZXIgZGF0YQ=="),
+		BootVolume: &iaas.BootVolume{Size: new(int64(20)),
+			Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(network)}},
+		UserData: new("c2VjcmV0IHVzZXIgZGF0YQ=="),
 	}
 	for key, value := range labels {
 		payload.Labels[key] = value
@@ -153,9 +156,11 @@ func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
 func Machine(name, class, serverID string) *v1alpha1.Machine {
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	made := &v1alpha1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, CreationTimestamp: hourAgo, Labels: map[string]string{v1alpha1.NodeLabelKey: name}},
-		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
-		Status:     v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning, LastUpdateTime: hourAgo}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, CreationTimestamp: hourAgo,
+			Labels: map[string]string{v1alpha1.NodeLabelKey: name}},
+		Spec: v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
+		Status: v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning,
+			LastUpdateTime: hourAgo}},
 	}
 	if serverID != "" {
 		made.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, serverID)

@@ -193,6 +193,7 @@ func (d deployment) running(s state, want int, class string) error {
 	if good == want && len(s.machines) == want && len(s.servers) == want && len(s.nodes) == want {
 		return nil
 	}
-	return fmt.Errorf("%d of %d machines are Running with an ACTIVE server and a Ready node (there are %d machines, %d servers, %d nodes)",
+	return fmt.Errorf("%d of %d machines are Running with an ACTIVE server and a Ready node "+
+		"(there are %d machines, %d servers, %d nodes)",
 		good, want, len(s.machines), len(s.servers), len(s.nodes))
 }

@@ -17,7 +17,8 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func machine(name, providerID string, phase machinev1alpha1.MachinePhase, age time.Duration) machinev1alpha1.Machine {
-	m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+	m := machinev1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
 	m.Spec.Class.Name = "small"
 	m.Spec.ProviderID = providerID
 	m.Status.CurrentStatus.Phase = phase
@@ -54,16 +55,20 @@ func TestRunning(t *testing.T) {
 		class string
 		ok    bool
 	}{
-		"one of one":                     {stateOf(one, []iaasmock.Server{active}, joined), 1, "small", true},
-		"none of none":                   {stateOf(nil, nil), 0, "", true},
-		"one too few":                    {stateOf(one, []iaasmock.Server{active}, joined), 2, "small", false},
-		"of another class":               {stateOf(one, []iaasmock.Server{active}, joined), 1, "large", false},
-		"not running yet":                {stateOf(pending, []iaasmock.Server{active}, joined), 1, "small", false},
-		"its server still boots":         {stateOf(one, []iaasmock.Server{server("1", "worker-a", iaasmock.StatusCreating)}, joined), 1, "small", false},
-		"its server is another":          {stateOf(one, []iaasmock.Server{server("2", "worker-a", iaasmock.StatusActive)}, joined), 1, "small", false},
-		"its node is missing":            {stateOf(one, []iaasmock.Server{active}), 1, "small", false},
-		"its node is not ready":          {stateOf(one, []iaasmock.Server{active}, node("worker-a", corev1.ConditionFalse)), 1, "small", false},
-		"a server too many":              {stateOf(one, []iaasmock.Server{active, server("2", "x", iaasmock.StatusDeleting)}, joined), 1, "small", false},
+		"one of one":       {stateOf(one, []iaasmock.Server{active}, joined), 1, "small", true},
+		"none of none":     {stateOf(nil, nil), 0, "", true},
+		"one too few":      {stateOf(one, []iaasmock.Server{active}, joined), 2, "small", false},
+		"of another class": {stateOf(one, []iaasmock.Server{active}, joined), 1, "large", false},
+		"not running yet":  {stateOf(pending, []iaasmock.Server{active}, joined), 1, "small", false},
+		"its server still boots": {stateOf(one, []iaasmock.Server{server("1", "worker-a", iaasmock.StatusCreating)},
+			joined), 1, "small", false},
+		"its server is another": {stateOf(one, []iaasmock.Server{server("2", "worker-a", iaasmock.StatusActive)},
+			joined), 1, "small", false},
+		"its node is missing": {stateOf(one, []iaasmock.Server{active}), 1, "small", false},
+		"its node is not ready": {stateOf(one, []iaasmock.Server{active}, node("worker-a", corev1.ConditionFalse)),
+			1, "small", false},
+		"a server too many": {stateOf(one, []iaasmock.Server{active, server("2", "x", iaasmock.StatusDeleting)},
+			joined), 1, "small", false},
 		"down to none, a node is left":   {stateOf(nil, nil, joined), 0, "", false},
 		"down to none, a server is left": {stateOf(nil, []iaasmock.Server{active}), 0, "", false},
 	} {

@@ -127,11 +127,12 @@ func TestTheImage(t *testing.T) {
 			image := imageFor(t, pulled, platform)
 			config, err := image.ConfigFile()
 			must(t, err)
-			if config.Config.User != "65532" || !slices.Equal(config.Config.Entrypoint, []string{entrypoint}) || len(config.Config.Cmd) != 0 {
+			if config.Config.User != "65532" || !slices.Equal(config.Config.Entrypoint, []string{entrypoint}) ||
+				len(config.Config.Cmd) != 0 {
 				t.Errorf("user %q, entrypoint %v, command %v", config.Config.User, config.Config.Entrypoint, config.Config.Cmd)
 			}
-			for label, want := range map[string]string{"title": "machine-controller-manager-provider-stackit", "licenses": "Apache-2.0",
-				"version": version, "revision": commit, "source": "https://example.com/provider"} {
+			for label, want := range map[string]string{"title": "machine-controller-manager-provider-stackit",
+				"licenses": "Apache-2.0", "version": version, "revision": commit, "source": "https://example.com/provider"} {
 				if got := config.Config.Labels["org.opencontainers.image."+label]; got != want {
 					t.Errorf("label %s is %q, want %q", label, got, want)
 				}
@@ -187,7 +188,8 @@ func TestTheManifestsTakeTheImagesName(t *testing.T) {
 	must(t, os.CopyFS(manifests, os.DirFS(filepath.Join(root, "kubernetes", "control"))))
 	program := filepath.Join(t.TempDir(), "kustomize")
 	run(t, ".", "go", "build", "-o", program, "sigs.k8s.io/kustomize/kustomize/v5")
-	run(t, manifests, program, "edit", "set", "image", "machine-controller-manager-provider-stackit=registry.example.com/provider:"+version)
+	run(t, manifests, program, "edit", "set", "image",
+		"machine-controller-manager-provider-stackit=registry.example.com/provider:"+version)
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), manifests)
 	must(t, err)
 	rendered, err := resources.AsYaml()
@@ -220,7 +222,8 @@ func expectSBOM(t *testing.T, host string, image v1.Image) {
 	must(t, json.NewDecoder(content).Decode(&document))
 	manager := sbomPackage{"github.com/gardener/machine-controller-manager"}
 	if !strings.HasPrefix(document.SPDXVersion, "SPDX-2") || !slices.Contains(document.Packages, manager) {
-		t.Errorf("an SBOM in %q with %d packages, must be in SPDX with the manager's library", document.SPDXVersion, len(document.Packages))
+		t.Errorf("an SBOM in %q with %d packages, must be in SPDX with the manager's library",
+			document.SPDXVersion, len(document.Packages))
 	}
 }
 
@@ -339,12 +342,14 @@ func TestTheDockerfileBuildsTheSame(t *testing.T) {
 		t.Errorf("the Dockerfile's base is %v, ko's %s", froms, ko.DefaultBaseImage)
 	}
 	flags := strings.ReplaceAll(strings.Join(built.LDFlags, " "), "{{.Env.VERSION}}", "$VERSION")
-	for _, wanted := range []string{strings.Join(built.Flags, " ") + ` -ldflags "` + flags + `"`, strings.Join(built.Env, " "), built.Main} {
+	for _, wanted := range []string{strings.Join(built.Flags, " ") + ` -ldflags "` + flags + `"`,
+		strings.Join(built.Env, " "), built.Main} {
 		if wanted == "" || !strings.Contains(dockerfile, wanted) {
 			t.Errorf("the Dockerfile lacks %q, which .ko.yaml has", wanted)
 		}
 	}
-	if copied := "\nCOPY " + path.Dir(licenses) + "/ " + path.Dir(imageLicenses) + "/\n"; !strings.Contains(dockerfile, copied) {
+	copied := "\nCOPY " + path.Dir(licenses) + "/ " + path.Dir(imageLicenses) + "/\n"
+	if !strings.Contains(dockerfile, copied) {
 		t.Errorf("the Dockerfile lacks %q: ko adds the folder by itself", copied)
 	}
 	if regexp.MustCompile(`(?m)^(USER|CMD) `).MatchString(dockerfile) {

@@ -45,7 +45,8 @@ func main() {
 	}
 	texts, err := collect()
 	if err == nil {
-		err = os.WriteFile(filepath.Clean(os.Args[1]), []byte(texts.String()), 0o644) //nolint:gosec // all may read it, in an image, too
+		//nolint:gosec // all may read it, in an image, too
+		err = os.WriteFile(filepath.Clean(os.Args[1]), []byte(texts.String()), 0o644)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -129,7 +130,8 @@ func (t texts) add(one linked, read map[string]bool) error {
 		if dir != one.Module.Dir {
 			continue
 		}
-		if !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(strings.ToUpper(name), "NOTICE") }) {
+		if !slices.ContainsFunc(names,
+			func(name string) bool { return !strings.HasPrefix(strings.ToUpper(name), "NOTICE") }) {
 			return fmt.Errorf("%s has no license in %s", one.Module.Path, dir)
 		}
 		return nil

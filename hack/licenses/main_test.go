@@ -100,7 +100,8 @@ func TestTheFileHasEachText(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, path := range paths {
-				if info, err := os.Stat(path); err != nil || info.IsDir() || !text.MatchString(path) || filepath.Ext(path) == ".go" {
+				if info, err := os.Stat(path); err != nil || info.IsDir() || !text.MatchString(path) ||
+					filepath.Ext(path) == ".go" {
 					continue
 				}
 				wanted, err := os.ReadFile(path)
@@ -151,7 +152,8 @@ func TestWhichTextsOfAModuleAreFound(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "LICENSE")); err != nil {
 		t.Fatal(err)
 	}
-	if err := found.add(one, map[string]bool{}); err == nil || !strings.Contains(err.Error(), "example.com/module has no license") {
+	if err := found.add(one, map[string]bool{}); err == nil ||
+		!strings.Contains(err.Error(), "example.com/module has no license") {
 		t.Errorf("a module without a license: %v", err)
 	}
 }

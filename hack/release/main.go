@@ -139,7 +139,8 @@ func pack(path string, modified time.Time, files ...string) error {
 // compile leaves out what Go knows of the clone: its tags and whether it is clean. The version says
 // which commit it is.
 func compile(r *release, made archive, path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o", path, command)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o",
+		path, command)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+made.OS, "GOARCH="+made.Arch)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, output)

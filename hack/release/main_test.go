@@ -167,7 +167,8 @@ var packageFolder, _ = os.Getwd()
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	run(t, filepath.Join(packageFolder, "..", "tools", "krew"), nil, "go", "build", "-o", path, "sigs.k8s.io/krew/cmd/"+name)
+	run(t, filepath.Join(packageFolder, "..", "tools", "krew"), nil, "go", "build", "-o", path,
+		"sigs.k8s.io/krew/cmd/"+name)
 	return path
 }
 
@@ -199,7 +200,8 @@ func TestNotesSayWhatIsNew(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "clone")
 	run(t, ".", nil, "git", "clone", "--quiet", "--no-tags", root, clone)
 	commit := func(message string) {
-		run(t, clone, nil, "git", "-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--allow-empty", "--message", message)
+		run(t, clone, nil, "git", "-c", "user.name=n", "-c", "user.email=n@example.com", "commit",
+			"--quiet", "--allow-empty", "--message", message)
 	}
 	run(t, clone, nil, "git", "tag", "v0.1.0")
 	commit("feat: show the first")
@@ -212,7 +214,8 @@ func TestNotesSayWhatIsNew(t *testing.T) {
 	run(t, clone, nil, "git", "tag", "v0.2.0-rc.2")
 	run(t, clone, nil, "git", "tag", "v0.2.0")
 	for version, want := range map[string]string{
-		"v0.2.0":      "- fix: find the fourth (commit)\n- fix(mock)!: drop the second (commit)\n- feat: show the first (commit)\n",
+		"v0.2.0": "- fix: find the fourth (commit)\n- fix(mock)!: drop the second (commit)\n" +
+			"- feat: show the first (commit)\n",
 		"v0.2.0-rc.2": "- fix: find the fourth (commit)\n",
 	} {
 		run(t, clone, []string{"MAKEFLAGS=", "MAKELEVEL=0"}, "make", "release-notes", "VERSION="+version)

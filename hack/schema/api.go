@@ -48,7 +48,8 @@ func factsOf(part any) any {
 		kept := node{}
 		for keyword, value := range part {
 			switch {
-			case slices.Contains([]string{"description", "summary", "example", "examples", "title", "tags", "externalDocs"}, keyword):
+			case slices.Contains([]string{"description", "summary", "example", "examples", "title", "tags", "externalDocs"},
+				keyword):
 			case strings.HasPrefix(keyword, "x-") && keyword != "x-extensible-enum":
 			case keyword == "properties" || keyword == "responses" || keyword == "content":
 				kept[keyword] = named(value)

@@ -21,11 +21,13 @@ import (
 
 // A class and its Secret, with which nothing is wrong.
 const (
-	class = `{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"worker","namespace":"n"},"provider":"stackit",
-		"secretRef":{"name":"s","namespace":"n"},
-		"providerSpec":{"machineType":"g2i.4","imageId":"` + id + `","bootVolume":{"size":20},"labels":{"kubernetes.io/cluster":"a"}}}`
-	secretOfClass = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n"},"stringData":{"projectId":"` + id + `","region":"eu01",
-		"networkId":"` + id + `","serviceAccountEmail":"a@sa.stackit.cloud",
+	class = `{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass",
+		"metadata":{"name":"worker","namespace":"n"},"provider":"stackit","secretRef":{"name":"s","namespace":"n"},
+		"providerSpec":{"machineType":"g2i.4","imageId":"` + id +
+		`","bootVolume":{"size":20},"labels":{"kubernetes.io/cluster":"a"}}}`
+	secretOfClass = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n"},
+		"stringData":{"projectId":"` + id + `","region":"eu01","networkId":"` + id +
+		`","serviceAccountEmail":"a@sa.stackit.cloud",
 		"workloadIdentityTokenFile":"/var/run/secrets/stackit.cloud/serviceaccount/token","userData":""}}`
 )
 
@@ -38,9 +40,10 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{class: `{"provider":""}`}:                                                             {},
 		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                       {},
 		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","token":null}}`}: {},
-		{class: `{"metadata":{"name":"Worker"}}`}:                                              {}, // the API server refuses it
-		{secret: `{"data":{"other":"eA==\n"}}`}:                                                {},
-		{secret: `{"stringData":{"project-id":"` + id + `"}}`}:                                 {},
+		// The API server refuses it.
+		{class: `{"metadata":{"name":"Worker"}}`}:              {},
+		{secret: `{"data":{"other":"eA==\n"}}`}:                {},
+		{secret: `{"stringData":{"project-id":"` + id + `"}}`}: {},
 
 		{class: `{"provider":"STACKIT"}`}:                                  {true, true},
 		{class: `{"provider":5}`}:                                          {true, true},
@@ -68,7 +71,8 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{secret: `{"immutable":"yes"}`}:                       {false, true},
 	} {
 		classText, secretText := merged(t, class, change.class), merged(t, secretOfClass, change.secret)
-		bySchema := errors.Join(against(t, "kubernetes/schema/machineclass.json", classText), against(t, "kubernetes/schema/secret.json", secretText))
+		bySchema := errors.Join(against(t, "kubernetes/schema/machineclass.json", classText),
+			against(t, "kubernetes/schema/secret.json", secretText))
 		findings := validated(t, classText+"\n---\n"+secretText)
 		if (bySchema != nil) != row.bySchema || (findings.ExitCode() != report.ExitFine) != row.byValidate {
 			t.Errorf("%+v: the schemas say %v, validate %v", change, bySchema, findings)

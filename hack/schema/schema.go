@@ -154,8 +154,10 @@ func machineClass() (node, error) {
 		return nil, err
 	}
 	secretRef := func(description string) node {
-		return node{"type": "object", "description": description, "required": []any{"name", "namespace"}, "additionalProperties": false,
-			"properties": node{"name": node{"type": "string", "minLength": 1}, "namespace": node{"type": "string", "minLength": 1}}}
+		return node{"type": "object", "description": description, "required": []any{"name", "namespace"},
+			"additionalProperties": false,
+			"properties": node{"name": node{"type": "string", "minLength": 1},
+				"namespace": node{"type": "string", "minLength": 1}}}
 	}
 	second := secretRef("A second Secret; its keys take precedence.")
 	orNull(second)
@@ -167,9 +169,11 @@ func machineClass() (node, error) {
 			"apiVersion": node{"const": "machine.sapcloud.io/v1alpha1"},
 			"kind":       node{"const": "MachineClass"},
 			"metadata": node{"type": "object", "required": []any{"name"}, "properties": node{
-				"name": node{"type": "string", "minLength": 1, "maxLength": validation.MaxLabel, "description": "It becomes a label of the servers."},
+				"name": node{"type": "string", "minLength": 1, "maxLength": validation.MaxLabel,
+					"description": "It becomes a label of the servers."},
 			}},
-			"provider":             node{"enum": []any{provider.StackitProviderName, "", nil}, "description": "The driver's name, stackit, or empty."},
+			"provider": node{"enum": []any{provider.StackitProviderName, "", nil},
+				"description": "The driver's name, stackit, or empty."},
 			"secretRef":            secretRef("The Secret with user data, credentials and defaults."),
 			"credentialsSecretRef": second,
 			"nodeTemplate": node{
@@ -202,7 +206,8 @@ func secret() (node, error) {
 			return nil, fmt.Errorf("key %s is no text", key)
 		}
 		complete(plain, key, nil)
-		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64", "pattern": base64}
+		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64",
+			"pattern": base64}
 	}
 	object := func(properties, others node) node {
 		return node{"type": []any{"object", "null"}, "properties": properties, "additionalProperties": others}

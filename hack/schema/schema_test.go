@@ -88,10 +88,12 @@ func compile(t testing.TB, path string) *jsonschema.Schema {
 // says against a MachineClass with this providerSpec.
 func refusals(t testing.TB, schema *jsonschema.Schema, spec []byte) (bySchema, byValidation error) {
 	t.Helper()
-	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: spec}, SecretRef: &corev1.SecretReference{Name: "s", Namespace: "n"}}
+	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: spec},
+		SecretRef: &corev1.SecretReference{Name: "s", Namespace: "n"}}
 	class.APIVersion, class.Kind, class.Name = "machine.sapcloud.io/v1alpha1", "MachineClass", "worker"
 	secret := &corev1.Secret{Data: map[string][]byte{
-		"projectId": []byte(id), "serviceAccountKey": []byte("{}"), "region": []byte("eu01"), "networkId": []byte(id), "userData": nil,
+		"projectId": []byte(id), "serviceAccountKey": []byte("{}"), "region": []byte("eu01"), "networkId": []byte(id),
+		"userData": nil,
 	}}
 	inputs := provider.Inspect(class, secret)
 	byValidation = inputs.Errors.ToAggregate()
@@ -112,40 +114,50 @@ const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 
 // bySchemaToo are fields over those of a valid providerSpec that schema and validation both refuse.
 var bySchemaToo = []string{
-	`{"machineType":null}`, `{"machineType":""}`, `{"machineType":5}`, `{"machineType":"g2i.4 "}`, `{"region":"eu 01"}`, `{"region":["eu01"]}`,
-	`{"imageId":"ubuntu"}`, `{"imageId":"` + strings.ToUpper(id) + `"}`, `{"labels":{"stackit/x/":"a"}}`, `{"labels":{"a":"b c"}}`, `{"labels":{"a":5}}`,
-	`{"networking":{"networkId":"net"}}`, `{"networking":{"networkID":"` + id + `"}}`, `{"networking":{"nicIds":["nic"]}}`,
-	`{"allowedAddresses":"10.0.0.0/8"}`,
-	`{"securityGroups":[""]}`, `{"securityGroups":[null]}`, `{"bootVolume":{"size":0}}`, `{"bootVolume":{"size":16001}}`, `{"bootVolume":{"size":"20"}}`,
-	`{"bootVolume":{"size":20.5}}`, `{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
-	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`, `{"serviceAccountMails":["a@b.c","d@e.f"]}`,
-	`{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`, `{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`,
-	`{"KeypairName":null}`, `{"Labels":{"a":"b"}}`, `{"bootVolume":{"size":20,"Size":20}}`,
-	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
-	`{"bootVolume":{}}`, `{"bootVolume":{"size":null}}`, `{"bootVolume":{"source":{}}}`, `{"bootVolume":{"performanceClass":"a","source":null}}`,
+	`{"machineType":null}`, `{"machineType":""}`, `{"machineType":5}`, `{"machineType":"g2i.4 "}`, `{"region":"eu 01"}`,
+	`{"region":["eu01"]}`, `{"imageId":"ubuntu"}`, `{"imageId":"` + strings.ToUpper(id) + `"}`,
+	`{"labels":{"stackit/x/":"a"}}`, `{"labels":{"a":"b c"}}`, `{"labels":{"a":5}}`, `{"networking":{"networkId":"net"}}`,
+	`{"networking":{"networkID":"` + id + `"}}`, `{"networking":{"nicIds":["nic"]}}`, `{"allowedAddresses":"10.0.0.0/8"}`,
+	`{"securityGroups":[""]}`, `{"securityGroups":[null]}`, `{"bootVolume":{"size":0}}`, `{"bootVolume":{"size":16001}}`,
+	`{"bootVolume":{"size":"20"}}`, `{"bootVolume":{"size":20.5}}`,
+	`{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
+	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`,
+	`{"serviceAccountMails":["a@b.c","d@e.f"]}`, `{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`,
+	`{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`, `{"KeypairName":null}`,
+	`{"Labels":{"a":"b"}}`, `{"bootVolume":{"size":20,"Size":20}}`, `{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`,
+	`{"agent":{"installed":true}}`, `{"bootVolume":{}}`, `{"bootVolume":{"size":null}}`, `{"bootVolume":{"source":{}}}`,
+	`{"bootVolume":{"performanceClass":"a","source":null}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"image","id":"` + id + `"}}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`,
 	`{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
-	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`, `{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
+	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`,
+	`{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
 }
 
 // byValidationAlone break rules that the schema leaves out: pkg/provider/apis/README.md lists them.
 var byValidationAlone = []string{
-	`{"imageId":null}`, `{"imageId":"` + id + `","bootVolume":{"size":20,"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
+	`{"imageId":null}`,
+	`{"imageId":"` + id +
+		`","bootVolume":{"size":20,"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
 	`{"networking":{"networkId":"` + id + `","nicIds":["` + id + `"]}}`, `{"allowedAddresses":["10.0.0.0/33"]}`,
-	`{"bootVolume":{"source":{"type":"volume","id":"` + id + `"},"deleteOnTermination":true},"imageId":null}`, `{"labels":{"stackit-x":"a"}}`,
-	`{"labels":{"a/cluster":""}}`, `{"bootVolume":{"size":20,"source":{"type":"image"}},"imageId":null}`,
+	`{"bootVolume":{"source":{"type":"volume","id":"` + id + `"},"deleteOnTermination":true},"imageId":null}`,
+	`{"labels":{"stackit-x":"a"}}`, `{"labels":{"a/cluster":""}}`,
+	`{"bootVolume":{"size":20,"source":{"type":"image"}},"imageId":null}`,
 }
 
 // byBothAccepted are fields that neither refuses.
 var byBothAccepted = []string{
-	`{}`, `{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,"configDrive":null}`,
+	`{}`,
+	`{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,` +
+		`"configDrive":null}`,
 	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"size":20,"source":{}},` +
 		`"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
-	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":"","Region":"d"}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
+	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":"","Region":"d"}}`,
+	`{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
 	`{"imageId":null,"bootVolume":{"size":20,"source":{"type":"snapshot","id":"` + id + `"}}}`,
-	`{"imageId":null,"bootVolume":{"source":{"type":"volume","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,
+	`{"imageId":null,"bootVolume":{"source":{"type":"volume","id":"` + id + `"}}}`,
+	`{"allowedAddresses":["::1","10.0.0.0/8"]}`,
 	`{"serviceAccountMails":["` + strings.Repeat("ä", 230) + `a@sa.stackit.cloud"]}`,
 	`{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
 }
@@ -199,8 +211,9 @@ func FuzzSchema(f *testing.F) {
 // The samples name their schemas for editors, and the schemas take them.
 func TestSamplesFollowTheirSchemas(t *testing.T) {
 	for sample, path := range map[string]string{
-		"machine-class.yaml": "kubernetes/schema/machineclass.json", "machine-class-minimal.yaml": "kubernetes/schema/machineclass.json",
-		"secret.yaml": "kubernetes/schema/secret.json",
+		"machine-class.yaml":         "kubernetes/schema/machineclass.json",
+		"machine-class-minimal.yaml": "kubernetes/schema/machineclass.json",
+		"secret.yaml":                "kubernetes/schema/secret.json",
 	} {
 		content, err := os.ReadFile(filepath.Join(root, "samples", sample))
 		if err != nil {
@@ -243,7 +256,8 @@ func TestAPIFactsAreCurrent(t *testing.T) {
 }
 
 func TestFactsHaveNoSentences(t *testing.T) {
-	const document = `{"openapi":"3.0.1","info":{"title":"a","description":"b"},"tags":[],"paths":{"/a":{"get":{"summary":"c","operationId":"D",` +
+	const document = `{"openapi":"3.0.1","info":{"title":"a","description":"b"},"tags":[],` +
+		`"paths":{"/a":{"get":{"summary":"c","operationId":"D",` +
 		`"x-stackit-logging":1,"responses":{"200":{"description":"d","content":{"application/json":` +
 		`{"example":1,"schema":{"$ref":"#/components/schemas/E"}}}}}}}},` +
 		`"components":{"parameters":{},"responses":{},"schemas":{"E":{"type":"object","title":"e",` +
@@ -251,7 +265,8 @@ func TestFactsHaveNoSentences(t *testing.T) {
 		`"description":{"type":"string","description":"f","pattern":"^<&>$","x-extensible-enum":["g"]}}}}}}`
 	const want = `"paths":{
 "/a":{
-"get":{"operationId":"D","responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/E"}}}}}}
+"get":{"operationId":"D","responses":{"200":{"content":{"application/json":{` +
+		`"schema":{"$ref":"#/components/schemas/E"}}}}}}
 }
 }
 }

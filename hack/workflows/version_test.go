@@ -24,8 +24,8 @@ var (
 // hostile are programs that leave the file "made" if they are run. Git takes all but the last three for
 // the name of a tag.
 var hostile = []string{
-	"v1.2.3`touch${IFS}made`", "v1.2.3$(touch${IFS}made)", "v1.2.3;touch${IFS}made;", "v1.2.3';touch${IFS}made;'", `v1.2.3";touch${IFS}made;"`,
-	"v1.2.3$(shell touch made)", "v1.2.3\ntouch made", "v1.2.3 -extld=made",
+	"v1.2.3`touch${IFS}made`", "v1.2.3$(touch${IFS}made)", "v1.2.3;touch${IFS}made;", "v1.2.3';touch${IFS}made;'",
+	`v1.2.3";touch${IFS}made;"`, "v1.2.3$(shell touch made)", "v1.2.3\ntouch made", "v1.2.3 -extld=made",
 }
 
 // repository is a folder with the Makefile and a commit, where programs that are stubs say what they are run with.
@@ -60,7 +60,8 @@ func (r *repository) write(name, content string, mode fs.FileMode) {
 
 func (r *repository) git(arguments ...string) {
 	r.Helper()
-	cmd := exec.CommandContext(r.Context(), "git", append([]string{"-c", "user.name=n", "-c", "user.email=n@example.com"}, arguments...)...)
+	cmd := exec.CommandContext(r.Context(), "git",
+		append([]string{"-c", "user.name=n", "-c", "user.email=n@example.com"}, arguments...)...)
 	cmd.Dir = r.folder
 	if output, err := cmd.CombinedOutput(); err != nil {
 		r.Fatalf("git %q: %v\n%s", arguments, err, output)
@@ -143,9 +144,11 @@ func TestNoTargetRunsATag(t *testing.T) {
 
 func TestOnlyVersionsOfReleasesArePublished(t *testing.T) {
 	r := newRepository(t)
-	settings := []string{"IMAGE=registry.example.com:5000/owner/provider", "SOURCE_URL=https://example.com/~owner/provider"}
+	settings := []string{"IMAGE=registry.example.com:5000/owner/provider",
+		"SOURCE_URL=https://example.com/~owner/provider"}
 	for _, target := range ofReleases {
-		for _, version := range []string{"", "dev", "main", "1.2.3", "v1.2", "v1.2.3.4", "v1.2.3-", "v1.2.3-rc/1", "xv1.2.3"} {
+		for _, version := range []string{"", "dev", "main", "1.2.3", "v1.2", "v1.2.3.4", "v1.2.3-", "v1.2.3-rc/1",
+			"xv1.2.3"} {
 			said, ran, err := r.make(target, settings, "VERSION="+version)
 			want := "VERSION is '" + version + "', must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1\n"
 			if err == nil || !strings.Contains(said, want) || strings.Contains(ran, version+" ") && version != "" {

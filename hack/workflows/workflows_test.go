@@ -79,8 +79,10 @@ func TestWorkflows(t *testing.T) {
 			}
 			for name, job := range parsed.Jobs {
 				job.check(t, name, parsed.Jobs, targets)
-				if _, isVersioned := parsed.Env["VERSION"]; isVersioned && job.Uses == "" && !slices.Contains(ofReleases, job.firstTarget()) {
-					t.Errorf("job %s runs make %s first, want one of %q, which checks the VERSION", name, job.firstTarget(), ofReleases)
+				if _, isVersioned := parsed.Env["VERSION"]; isVersioned && job.Uses == "" &&
+					!slices.Contains(ofReleases, job.firstTarget()) {
+					t.Errorf("job %s runs make %s first, want one of %q, which checks the VERSION",
+						name, job.firstTarget(), ofReleases)
 				}
 			}
 			used := strings.Count(string(text), "uses:") - strings.Count(string(text), "uses: ./")

@@ -29,9 +29,10 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 
-	_ "github.com/gardener/machine-controller-manager/pkg/util/client/metrics/prometheus" // the same metrics as the sidecar's,
-	_ "github.com/gardener/machine-controller-manager/pkg/util/reflector/prometheus"      // since they cost
-	_ "github.com/gardener/machine-controller-manager/pkg/util/workqueue/prometheus"      // some time
+	// The same metrics as the sidecar's, since they cost some time.
+	_ "github.com/gardener/machine-controller-manager/pkg/util/client/metrics/prometheus"
+	_ "github.com/gardener/machine-controller-manager/pkg/util/reflector/prometheus"
+	_ "github.com/gardener/machine-controller-manager/pkg/util/workqueue/prometheus"
 )
 
 func main() {
@@ -68,7 +69,8 @@ func (m machine) providerID() string {
 func newInstantDriver(endpoint string) (*instantDriver, error) {
 	// Keep the connections: hundreds of machines are created at a time.
 	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
-	api, err := iaas.NewAPIClient(config.WithHTTPClient(client), config.WithEndpoint(endpoint), config.WithoutAuthentication())
+	api, err := iaas.NewAPIClient(config.WithHTTPClient(client), config.WithEndpoint(endpoint),
+		config.WithoutAuthentication())
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,9 @@ func newInstantDriver(endpoint string) (*instantDriver, error) {
 }
 
 // CreateMachine creates a server unless this process has created it before, and does not wait for it to boot.
-func (d *instantDriver) CreateMachine(ctx context.Context, req *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+func (d *instantDriver) CreateMachine(
+	ctx context.Context, req *driver.CreateMachineRequest,
+) (*driver.CreateMachineResponse, error) {
 	made, found := d.machine(req.Machine.Name)
 	if !found {
 		server, err := d.api.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
@@ -106,14 +110,19 @@ func payload(name, class string) iaas.CreateServerPayload {
 }
 
 // InitializeMachine is not implemented: there is nothing to initialize.
-func (d *instantDriver) InitializeMachine(context.Context, *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+func (d *instantDriver) InitializeMachine(
+	context.Context, *driver.InitializeMachineRequest,
+) (*driver.InitializeMachineResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "there is nothing to initialize")
 }
 
 // DeleteMachine deletes the server and does not wait until it is gone.
-func (d *instantDriver) DeleteMachine(ctx context.Context, req *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+func (d *instantDriver) DeleteMachine(
+	ctx context.Context, req *driver.DeleteMachineRequest,
+) (*driver.DeleteMachineResponse, error) {
 	if made, found := d.machine(req.Machine.Name); found {
-		if err := d.api.DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, made.serverID).Execute(); err != nil {
+		err := d.api.DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, made.serverID).Execute()
+		if err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
 		d.machines.Delete(made.name)
@@ -122,7 +131,9 @@ func (d *instantDriver) DeleteMachine(ctx context.Context, req *driver.DeleteMac
 }
 
 // GetMachineStatus returns the server that CreateMachine has created.
-func (d *instantDriver) GetMachineStatus(_ context.Context, req *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+func (d *instantDriver) GetMachineStatus(
+	_ context.Context, req *driver.GetMachineStatusRequest,
+) (*driver.GetMachineStatusResponse, error) {
 	made, found := d.machine(req.Machine.Name)
 	if !found {
 		return nil, status.Error(codes.NotFound, "no server was made for "+req.Machine.Name)
@@ -131,7 +142,9 @@ func (d *instantDriver) GetMachineStatus(_ context.Context, req *driver.GetMachi
 }
 
 // ListMachines returns the class's servers that have been created and not deleted.
-func (d *instantDriver) ListMachines(_ context.Context, req *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+func (d *instantDriver) ListMachines(
+	_ context.Context, req *driver.ListMachinesRequest,
+) (*driver.ListMachinesResponse, error) {
 	list := map[string]string{}
 	for _, value := range d.machines.Range {
 		if made, _ := value.(machine); made.class == req.MachineClass.Name {
@@ -142,7 +155,9 @@ func (d *instantDriver) ListMachines(_ context.Context, req *driver.ListMachines
 }
 
 // GetVolumeIDs returns no volumes.
-func (d *instantDriver) GetVolumeIDs(context.Context, *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
+func (d *instantDriver) GetVolumeIDs(
+	context.Context, *driver.GetVolumeIDsRequest,
+) (*driver.GetVolumeIDsResponse, error) {
 	return &driver.GetVolumeIDsResponse{}, nil
 }
 

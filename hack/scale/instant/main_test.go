@@ -21,7 +21,8 @@ import (
 
 func TestMachineIsThereAtOnceAndForgottenWhenDeleted(t *testing.T) {
 	g := NewWithT(t)
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(time.Hour), iaasmock.WithDeleteDuration(time.Hour))
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(time.Hour),
+		iaasmock.WithDeleteDuration(time.Hour))
 	api := httptest.NewServer(cloud)
 	defer api.Close()
 	d, err := newInstantDriver(api.URL)
@@ -37,7 +38,8 @@ func TestMachineIsThereAtOnceAndForgottenWhenDeleted(t *testing.T) {
 
 	made, err := d.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: class})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cloud.Servers()).To(ConsistOf(And(HaveField("Name", "machine-1"), HaveField("Status", iaasmock.StatusCreating))))
+	g.Expect(cloud.Servers()).
+		To(ConsistOf(And(HaveField("Name", "machine-1"), HaveField("Status", iaasmock.StatusCreating))))
 	g.Expect(made).To(HaveValue(Equal(driver.CreateMachineResponse{
 		ProviderID: "stackit://" + iaasmock.DefaultProjectID + "/" + cloud.Servers()[0].ID, NodeName: "machine-1"})))
 

@@ -195,10 +195,13 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		server, _ := c.env.Cloud().Server(id)
 		volume := server.VolumeIDs[0]
 		DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "GetVolume", Status: http.StatusOK, Body: fmt.Sprintf(
-			`{"id": %q, "name": %q, "status": "AVAILABLE", "size": 20, "availabilityZone": %q}`, volume, name, iaasmock.DefaultAvailabilityZone)}))
+			`{"id": %q, "name": %q, "status": "AVAILABLE", "size": 20, "availabilityZone": %q}`,
+			volume, name, iaasmock.DefaultAvailabilityZone)}))
 		machine := &v1alpha1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace(), Annotations: map[string]string{migratedAnnotation: "true"}},
-			Spec:       v1alpha1.MachineSpec{Class: classReference("small"), ProviderID: "stackit://" + iaasmock.DefaultProjectID + "/" + id},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace(),
+				Annotations: map[string]string{migratedAnnotation: "true"}},
+			Spec: v1alpha1.MachineSpec{Class: classReference("small"),
+				ProviderID: "stackit://" + iaasmock.DefaultProjectID + "/" + id},
 		}
 		Expect(c.Create(ctx, machine)).To(Succeed())
 		c.awaitPhase(ctx, name, v1alpha1.MachineRunning)
@@ -211,9 +214,9 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		Expect(c.api().DeleteVolume(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, volume).Execute()).To(Succeed())
 	}, SpecTimeout(6*time.Minute))
 
-	// Lists take the place of single reads. Not writes, and not 429: the driver sends writes, and all reads after a 429, less
-	// and less often while they fail, twice a minute in the end. An operator sees ten of them in five minutes; here five
-	// minutes are some seconds. The rule of StackitAPIThrottled has its test in test/monitoring.
+	// Lists take the place of single reads. Not writes, and not 429: the driver sends writes, and all reads after a
+	// 429, less and less often while they fail, twice a minute in the end. An operator sees ten of them in five minutes;
+	// here five minutes are some seconds. The rule of StackitAPIThrottled has its test in test/monitoring.
 	It("fire on reads that are answered with 503", func(ctx SpecContext) {
 		s := startSeen(ctx)
 		for _, operation := range []string{"GetServer", "ListServers"} {
@@ -273,11 +276,13 @@ func (c *cluster) createServer(ctx context.Context, machine, class string) (id s
 	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, machine, iaas.CreateServerPayloadAllOfNetworking{
 		CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network},
 	})
-	payload.Labels = map[string]any{clusterLabel: clusterName, provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}
+	payload.Labels = map[string]any{clusterLabel: clusterName, provider.StackitMachineLabel: machine,
+		provider.StackitMachineClassLabel: class}
 	payload.BootVolume = &iaas.BootVolume{
 		Size: &size, DeleteOnTermination: &goes, Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
 	}
-	server, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
+	server, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+		CreateServerPayload(*payload).Execute()
 	Expect(err).NotTo(HaveOccurred())
 	return server.GetId()
 }
@@ -291,7 +296,8 @@ func (c *cluster) restartSidecar(ctx context.Context) {
 // monthly is how long the token of kubernetes/README.md is good for.
 const monthly = 720 * time.Hour
 
-// createTargetLogin makes a service account that may do everything in the target cluster, and a kubeconfig with its token.
+// createTargetLogin creates a service account that may do everything in the target cluster, and a kubeconfig with its
+// token.
 func (c *cluster) createTargetLogin(ctx context.Context, folder string) {
 	GinkgoHelper()
 	user := serviceAccount{metav1.NamespaceSystem, account}
@@ -299,10 +305,12 @@ func (c *cluster) createTargetLogin(ctx context.Context, folder string) {
 	Expect(c.target.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named})).To(Succeed())
 	Expect(c.target.Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user.name},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: user.namespace, Name: user.name}}})).To(Succeed())
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: user.namespace, Name: user.name}}})).
+		To(Succeed())
 	user.awaitRights(ctx, c.target, targetRights)
 	c.writeTargetToken(ctx, folder, monthly)
-	Expect(clientcmd.WriteToFile(c.targetKubeconfig(filepath.Join(folder, "token")), filepath.Join(folder, "kubeconfig"))).To(Succeed())
+	Expect(clientcmd.WriteToFile(c.targetKubeconfig(filepath.Join(folder, "token")), filepath.Join(folder, "kubeconfig"))).
+		To(Succeed())
 }
 
 // writeTargetToken writes a new token for that kubeconfig.
@@ -502,7 +510,8 @@ func (s *scrapes) expectFired(ctx context.Context, tool *monitoring.Promtool, wa
 			"interval":     promInterval.String(),
 			"input_series": series,
 			"promql_expr_test": []any{map[string]any{
-				"expr":        fmt.Sprintf(`count by (alertname) (last_over_time(ALERTS{alertstate="firing",alertname!=%q}[6h]))`, s.other),
+				"expr": fmt.Sprintf(`count by (alertname) (last_over_time(ALERTS{alertstate="firing",alertname!=%q}[6h]))`,
+					s.other),
 				"eval_time":   length.String(),
 				"exp_samples": samples,
 			}},

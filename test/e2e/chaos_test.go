@@ -44,7 +44,8 @@ const (
 var _ = Describe("Chaos", longest, func() {
 	It("ends with the Machines that are wanted, one server each, and nothing else", func(ctx SpecContext) {
 		duration, seed := chaosSettings()
-		AddReportEntry(fmt.Sprintf("%s=%d %s=%s", chaosSeedVariable, seed, chaosDurationVariable, duration), ReportEntryVisibilityAlways)
+		AddReportEntry(fmt.Sprintf("%s=%d %s=%s", chaosSeedVariable, seed, chaosDurationVariable, duration),
+			ReportEntryVisibilityAlways)
 		c := newCluster(startEnvironment(ctx,
 			localenv.WithSidecarReplicas(2),
 			localenv.WithCloudOptions(
@@ -52,12 +53,13 @@ var _ = Describe("Chaos", longest, func() {
 				iaasmock.WithListLag(2*time.Second), iaasmock.WithLatency(0, 50*time.Millisecond)),
 			// Only the creation timeout (20 minutes by default) ends the wait for the Node of
 			// a server that breaks before it has joined: the spec lasts as long.
-			localenv.WithSidecarArgs("--resource-exhausted-retry=10s", "--machine-health-timeout=20s", "--machine-drain-timeout=5s",
-				"--machine-safety-orphan-vms-period=30s", "--machine-creation-timeout=2m")))
+			localenv.WithSidecarArgs("--resource-exhausted-retry=10s", "--machine-health-timeout=20s",
+				"--machine-drain-timeout=5s", "--machine-safety-orphan-vms-period=30s", "--machine-creation-timeout=2m")))
 		verify := watchDoubles(context.WithoutCancel(ctx), c.env.Cloud())
 		c.createSecret(ctx, nil)
 		for class, machineType := range chaosClasses {
-			c.createClass(ctx, class, specWith(providerSpec{"machineType": machineType, "allowedAddresses": []string{"100.96.0.0/11"}}))
+			c.createClass(ctx, class,
+				specWith(providerSpec{"machineType": machineType, "allowedAddresses": []string{"100.96.0.0/11"}}))
 		}
 		user := &chaosUser{cluster: c, random: newRandom(seed, 1), wanted: map[string]wantedPool{}}
 		cloud := &chaosCloud{cloud: c.env.Cloud(), random: newRandom(seed, 2)}

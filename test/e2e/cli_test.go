@@ -91,7 +91,8 @@ var _ = Describe("The stackit CLI", func() {
 	It("does what the mock's README says", func(ctx SpecContext) {
 		readme, err := os.ReadFile("../iaasmock/README.md")
 		Expect(err).NotTo(HaveOccurred())
-		section := regexp.MustCompile("(?s)\n## With the stackit CLI\n.*?\n```sh\n(export .*?)```").FindStringSubmatch(string(readme))
+		section := regexp.MustCompile("(?s)\n## With the stackit CLI\n.*?\n```sh\n(export .*?)```").
+			FindStringSubmatch(string(readme))
 		Expect(section).NotTo(BeNil(), "the README has no examples with the CLI")
 
 		cloud := iaasmock.New(iaasmock.WithoutAuthentication(),

@@ -72,7 +72,8 @@ func (c *command) run(ctx context.Context, args ...string) ran {
 func newQuietCluster(ctx context.Context, env *localenv.Env) *cluster {
 	GinkgoHelper()
 	c := &cluster{env: env, Client: env.Client(), target: env.TargetClient()}
-	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.Machine{}, &v1alpha1.MachineClass{}, &corev1.Secret{}} {
+	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.Machine{}, &v1alpha1.MachineClass{},
+		&corev1.Secret{}} {
 		Expect(c.DeleteAllOf(ctx, object, client.InNamespace(env.Namespace()))).To(Succeed())
 	}
 	Expect(c.target.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
@@ -105,7 +106,8 @@ func (c *cluster) makeServer(ctx context.Context, name string, labels map[string
 	server, err := provider.NewClient(session, iaasmock.DefaultRegion).CreateServer(ctx, &provider.ServerRequest{
 		Name: name, Labels: labels, Spec: &apis.ProviderSpec{
 			MachineType: iaasmock.DefaultMachineType, Networking: &apis.Networking{NetworkID: iaasmock.DefaultNetworkID},
-			BootVolume: &apis.BootVolume{Size: &size, Source: &apis.BootVolumeSource{Type: apis.SourceImage, ID: iaasmock.DefaultImageID}},
+			BootVolume: &apis.BootVolume{Size: &size,
+				Source: &apis.BootVolumeSource{Type: apis.SourceImage, ID: iaasmock.DefaultImageID}},
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -132,7 +134,8 @@ var _ = Describe("kubectl mcm-stackit", journey, func() {
 			ContainSubstring(`Use "kubectl mcm-stackit options"`)))
 		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", report.ExitUsage))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "des")).To(HaveField("Stdout", HavePrefix("describe\t")))
-		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "list", "--output", "")).To(HaveField("Stdout", HavePrefix("wide\njson\n")))
+		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "list", "--output", "")).
+			To(HaveField("Stdout", HavePrefix("wide\njson\n")))
 	})
 })
 

@@ -233,7 +233,8 @@ var _ = Describe("The mock's console", short, func() {
 		tooWide := func(within string) []string {
 			GinkgoHelper()
 			return read[[]string](page, `[...document.querySelectorAll('`+within+`')].filter((node) => node.checkVisibility() &&
-				node.tagName !== 'INPUT' && (node.getBoundingClientRect().right > 360 || node.clientWidth > 0 && node.scrollWidth > node.clientWidth))
+				node.tagName !== 'INPUT' && (node.getBoundingClientRect().right > 360 ||
+					node.clientWidth > 0 && node.scrollWidth > node.clientWidth))
 				.map((node) => node.tagName + ' ' + node.id + ' ' + node.className + ' ' + node.textContent.slice(0, 30))`)
 		}
 		Expect(tooWide("body, .top *, .faults *, .servers *")).To(BeEmpty())

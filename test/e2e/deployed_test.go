@@ -36,8 +36,10 @@ const account = "machine-controller-manager"
 const afterCrash = 30*time.Second + upTimeout
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
-	It("makes and removes machines in one cluster, with and without a key, and uses its rights", journey, func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar()))
+	It("makes and removes machines in one cluster, "+
+		"with and without a key, and uses its rights", journey, func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(),
+			localenv.WithoutSidecar()))
 		user := serviceAccount{c.env.Namespace(), account}
 		email, err := c.env.Cloud().NewFederatedServiceAccount(iaasmock.DefaultProjectID, c.identityProvider(ctx, user))
 		Expect(err).NotTo(HaveOccurred())
@@ -73,7 +75,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
 		for _, object := range []client.Object{evicted, killed, attachment} {
-			Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(object), object))).To(BeTrue(), "%T %s is left", object, object.GetName())
+			Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(object), object))).
+				To(BeTrue(), "%T %s is left", object, object.GetName())
 		}
 		c.expectLed(pod)
 		Expect(planted).NotTo(BeAnExistingFile(), "a program ran in the Pod")
@@ -82,7 +85,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 	})
 
 	It("without a target cluster makes and removes machines, and no Nodes", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithJoinDuration(time.Hour)))
+		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(),
+			localenv.WithJoinDuration(time.Hour)))
 		objects := renderFolder("control", "default", "without-target")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
@@ -100,9 +104,11 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.expectAllowed()
 	})
 
-	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
+	It("with two replicas serves two clusters, "+
+		"and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
 		const count = 3
-		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar(),
+		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(),
+			localenv.WithoutSidecar(),
 			localenv.WithCloudOptions(iaasmock.WithBootDuration(20*time.Second), iaasmock.WithListLag(3*time.Second))))
 		verify := watchDoubles(ctx, c.env.Cloud())
 		for _, object := range render("kubernetes/target") {
@@ -130,8 +136,10 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 
 		// One answer never comes, one request is under way for long, one server boots: all at once, for 20 s at
 		// least. The server of the slow request still shows before the second leader may create another one.
-		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-000-x", Count: 1, AnswerDelay: time.Hour})
-		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 20 * time.Second})
+		c.env.Cloud().
+			Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-000-x", Count: 1, AnswerDelay: time.Hour})
+		c.env.Cloud().
+			Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 20 * time.Second})
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		// The manager takes the ID of a bootstrap token from the 3 characters before the last 2.
@@ -139,7 +147,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 			c.createMachine(ctx, fmt.Sprintf("machine-%03d-x", i), "small")
 		}
 		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(ConsistOf(
-			HaveField("Name", "machine-000-x"), And(HaveField("Name", "machine-002-x"), HaveField("Status", iaasmock.StatusCreating))))
+			HaveField("Name", "machine-000-x"),
+			And(HaveField("Name", "machine-002-x"), HaveField("Status", iaasmock.StatusCreating))))
 		c.env.StopPod(leader)
 		delete(pods, leader)
 
@@ -156,7 +165,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
-		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).To(BeTrue(), "the Pod was not evicted")
+		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).
+			To(BeTrue(), "the Pod was not evicted")
 		verify()
 		for _, pod := range pods {
 			c.expectLed(pod)

@@ -98,7 +98,8 @@ var _ = Describe("mcm-stackit", Ordered, journey, func() {
 		}
 		got := run(ctx, "validate", "-f", get("machineclass/small", "secret/"+secretName), "--online")
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
-		Expect(got.Stdout).To(ContainSubstring("Checked 1 MachineClass, 1 Secret, with 1 hint: nothing is wrong"), "but for the missing nodeTemplate")
+		Expect(got.Stdout).To(ContainSubstring("Checked 1 MachineClass, 1 Secret, with 1 hint: nothing is wrong"),
+			"but for the missing nodeTemplate")
 
 		file := get("machineclass/small")
 		Expect(run(ctx, "validate", "-f", file).Code).To(Equal(2), "without the Secret")

@@ -49,7 +49,8 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, jour
 		c.createClass(ctx, "worker", specWith(nil))
 		deployment := c.newDeployment("worker", "worker", 2)
 		// A Machine whose Node is gone is to be looked at before it is replaced.
-		deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineHealthTimeout: &metav1.Duration{Duration: time.Hour}}
+		deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
+			MachineHealthTimeout: &metav1.Duration{Duration: time.Hour}}
 		Expect(c.Create(ctx, deployment)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(2))
 		machines, err := c.machines(ctx)
@@ -83,7 +84,8 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, jour
 			To(says(2, HaveSuffix("cluster "+clusterLabel+"=typo unknown: no MachineClass here and no server has this label\n")))
 
 		silent := &canaries{env: c.env}
-		for _, args := range [][]string{{"list", "-o", "json"}, {"list", "servers", "-o", "wide"}, {"describe", "machine", names[0]}} {
+		for _, args := range [][]string{{"list", "-o", "json"}, {"list", "servers", "-o", "wide"},
+			{"describe", "machine", names[0]}} {
 			got = command.run(ctx, append([]string{"-v=9"}, args...)...)
 			silent.expectNone(strings.Join(args, " "), got.Stdout+got.Stderr)
 		}
@@ -92,20 +94,23 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, jour
 	It("says that readiness is old where the manager does not run, and what needs somebody", func(ctx SpecContext) {
 		c.env.KillSidecar()
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}
-		Expect(c.target.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(c.target.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).
+			To(Succeed())
 		Expect(client.IgnoreNotFound(c.target.Delete(ctx, node))).To(Succeed())
 		lost := c.createMachine(ctx, "lost", "worker")
 		c.changeMachine(ctx, "lost", func(machine *v1alpha1.Machine) {
 			machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed")
 		})
 		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
-			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `), ContainSubstring(": 3 Machines, 2 were ready, "),
-			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet, if it has one, creates another\n")))
+			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `),
+			ContainSubstring(": 3 Machines, 2 were ready, "), MatchRegexp(`(?m)^lost .* no server$`),
+			ContainSubstring("  remedy: delete the Machine: its MachineSet, if it has one, creates another\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))
 		Expect(c.Delete(ctx, lost)).To(Succeed())
 
 		By("letting the manager see that the Node of a Running Machine is gone")
 		Expect(c.env.StartSidecar(ctx)).To(Succeed())
-		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
+		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]),
+			HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
 	})
 })

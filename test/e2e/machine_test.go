@@ -50,9 +50,10 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 		image := map[string]any{"type": "image", "id": iaasmock.DefaultImageID}
 		c.createClass(ctx, "full", providerSpec{
-			"region":              iaasmock.DefaultRegion,
-			"machineType":         iaasmock.DefaultMachineType,
-			"labels":              map[string]any{clusterLabel: clusterName, "team": "platform", "kubernetes.io/machine": "not-overridable"},
+			"region":      iaasmock.DefaultRegion,
+			"machineType": iaasmock.DefaultMachineType,
+			"labels": map[string]any{clusterLabel: clusterName, "team": "platform",
+				"kubernetes.io/machine": "not-overridable"},
 			"networking":          map[string]any{"nicIds": []any{iaasmock.DefaultNICID}},
 			"allowedAddresses":    []any{"100.96.0.0/11", "fd00:10::1"},
 			"securityGroups":      []any{iaasmock.DefaultSecurityGroupName},
@@ -105,7 +106,8 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 			HaveField("UserData", BeEquivalentTo("#cloud-config of the class")),
 			HaveField("BootVolume", PointTo(And(
 				HaveField("Size", BeEquivalentTo(30)), HaveField("PerformanceClass", "storage_premium_perf4"),
-				HaveField("DeleteOnTermination", true), HaveField("SourceType", "image"), HaveField("SourceID", iaasmock.DefaultImageID)))),
+				HaveField("DeleteOnTermination", true), HaveField("SourceType", "image"),
+				HaveField("SourceID", iaasmock.DefaultImageID)))),
 			HaveField("VolumeIDs", And(HaveLen(2), ContainElement(iaasmock.DefaultVolumeID))),
 			HaveField("KeypairName", iaasmock.DefaultKeypairName),
 			HaveField("AvailabilityZone", iaasmock.DefaultAvailabilityZone),
@@ -159,12 +161,14 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 
 	It("of a cluster whose key is wrong goes within a minute: it never had a server", func(ctx SpecContext) {
 		c := newCluster(env)
-		key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID) // the cloud of the environment does not know it
+		// The cloud of the environment does not know it.
+		key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
 		Expect(err).NotTo(HaveOccurred())
 		c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = key })
 		c.createClass(ctx, "unborn", specWith(nil))
 		// A Machine that is created within 10 s of the sidecar's start may be a predecessor's.
-		Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).Should(BeNumerically(">", 15*time.Second))
+		Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).
+			Should(BeNumerically(">", 15*time.Second))
 		deployment := c.newDeployment("unborn", "unborn", 3)
 		Expect(c.Create(ctx, deployment)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(And(HaveLen(3),
@@ -173,7 +177,8 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		Eventually(ctx, c.machines).WithTimeout(time.Minute).WithPolling(poll).Should(BeEmpty())
 	})
 
-	It("of samples/ and of the front page runs: the manifests are valid, and are taken by the API server", func(ctx SpecContext) {
+	It("of samples/ and of the front page runs: "+
+		"the manifests are valid, and are taken by the API server", func(ctx SpecContext) {
 		c := newCluster(env)
 		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
 		for _, object := range frontPage(c.env.ServiceAccountKey()) {

@@ -56,7 +56,8 @@ func newMigrationPage(c *cluster) *migrationPage {
 		p.blocks = append(p.blocks, match[1])
 	}
 	// The first patch of os-second fails.
-	wrapper := "#!/bin/sh\ncase $* in *'patch machine os-second '*) test -e failed || { : >failed; echo Conflict >&2; exit 1; } ;; esac\n" +
+	wrapper := "#!/bin/sh\ncase $* in *'patch machine os-second '*) " +
+		"test -e failed || { : >failed; echo Conflict >&2; exit 1; } ;; esac\n" +
 		"exec " + built("bin/kubectl") + ` "$@"` + "\n"
 	Expect(os.WriteFile(filepath.Join(p.folder, "kubectl"), []byte(wrapper), 0o700)).To(Succeed())
 	p.env = append(os.Environ(), "KUBECONFIG="+c.env.KubeconfigPath(), "PATH="+p.folder+":"+os.Getenv("PATH"))
@@ -85,7 +86,8 @@ func (p *migrationPage) run(ctx context.Context, text string, variables ...strin
 func (p *migrationPage) stop(ctx SpecContext, c *cluster, deployment *appsv1.Deployment) {
 	GinkgoHelper()
 	pod := podOf(deployment, deployment.Name+"-0")
-	pod.Labels, pod.Spec = deployment.Spec.Template.Labels, corev1.PodSpec{Containers: []corev1.Container{{Name: "idle", Image: "idle"}}}
+	pod.Labels, pod.Spec = deployment.Spec.Template.Labels,
+		corev1.PodSpec{Containers: []corev1.Container{{Name: "idle", Image: "idle"}}}
 	Expect(c.Create(ctx, pod)).To(Succeed())
 	ended := make(chan struct{})
 	go func() {
@@ -100,7 +102,8 @@ func (p *migrationPage) stop(ctx SpecContext, c *cluster, deployment *appsv1.Dep
 	}()
 	printed := p.run(ctx, "--replicas=0", "OLD="+deployment.Name)
 	close(ended)
-	Expect(apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(pod), pod))).To(BeTrue(), "it did not wait for the Pod: %s", printed)
+	Expect(apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(pod), pod))).
+		To(BeTrue(), "it did not wait for the Pod: %s", printed)
 	Expect(printed).To(ContainSubstring("No resources found"))
 }
 
@@ -139,10 +142,12 @@ var _ = Describe("The page kubernetes/migration.md", Ordered, long, journey, fun
 
 		By("rewriting the IDs, with a patch that fails")
 		Expect(page.run(ctx, `providerID\":\"stackit://`)).To(ContainSubstring("Stopped at os-second"))
-		Expect(c.providerIDs(ctx)).To(Equal(map[string]string{"os-first": "stackit://" + iaasmock.DefaultProjectID + "/" + servers["os-first"],
-			"os-second": "openstack:///RegionOne/" + servers["os-second"], "os-third": ""}))
+		Expect(c.providerIDs(ctx)).
+			To(Equal(map[string]string{"os-first": "stackit://" + iaasmock.DefaultProjectID + "/" + servers["os-first"],
+				"os-second": "openstack:///RegionOne/" + servers["os-second"], "os-third": ""}))
 		page.run(ctx, "provider-ids.new")
-		Expect(os.ReadFile(filepath.Join(page.folder, "provider-ids.txt"))).To(Equal(saved), "a second run overwrites what was saved")
+		Expect(os.ReadFile(filepath.Join(page.folder, "provider-ids.txt"))).
+			To(Equal(saved), "a second run overwrites what was saved")
 		Expect(page.run(ctx, `providerID\":\"stackit://`)).NotTo(ContainSubstring("Stopped"))
 
 		By("starting the sidecar")
@@ -264,8 +269,9 @@ func (c *cluster) openStackWorld(ctx SpecContext) (*appsv1.Deployment, *v1alpha1
 	secret := secretIn(c.env.Namespace(), "openstack", corev1.SecretTypeOpaque)
 	secret.Finalizers = []string{secretFinalizer}
 	Expect(c.Create(ctx, secret)).To(Succeed())
-	class := &v1alpha1.MachineClass{ObjectMeta: named("worker"), Provider: "openstack", ProviderSpec: rawSpec(providerSpec{"region": "RegionOne"}),
-		SecretRef: &corev1.SecretReference{Namespace: c.env.Namespace(), Name: secret.Name}}
+	class := &v1alpha1.MachineClass{ObjectMeta: named("worker"), Provider: "openstack",
+		ProviderSpec: rawSpec(providerSpec{"region": "RegionOne"}),
+		SecretRef:    &corev1.SecretReference{Namespace: c.env.Namespace(), Name: secret.Name}}
 	class.Finalizers = []string{classFinalizer}
 	Expect(c.Create(ctx, class)).To(Succeed())
 	servers := map[string]string{}
@@ -285,7 +291,8 @@ func (c *cluster) openStackWorld(ctx SpecContext) (*appsv1.Deployment, *v1alpha1
 			change(ctx, c, machine, func() { machine.Finalizers = nil })
 			Expect(c.Delete(ctx, machine)).To(Succeed())
 			c.deleteByHand(ctx, id)
-			Expect(client.IgnoreNotFound(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))).To(Succeed())
+			Expect(client.IgnoreNotFound(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))).
+				To(Succeed())
 		}
 		change(ctx, c, class, func() { class.Finalizers = nil })
 		for _, name := range []string{"openstack", secretName} {

@@ -215,7 +215,8 @@ func (c *cluster) nics(serverID string) []iaasmock.NIC {
 func (c *cluster) api() iaas.DefaultAPI {
 	GinkgoHelper()
 	api, err := iaas.NewAPIClient(config.WithEndpoint(c.env.CloudURL()), config.WithHTTPClient(&http.Client{}),
-		config.WithTokenEndpoint(c.env.CloudURL()+"/oauth/v2/token"), config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
+		config.WithTokenEndpoint(c.env.CloudURL()+"/oauth/v2/token"),
+		config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
 	Expect(err).NotTo(HaveOccurred())
 	return api.DefaultAPI
 }

@@ -103,7 +103,8 @@ func (s serviceAccount) awaitRights(ctx context.Context, c client.Client, rights
 			}}
 			err := c.Create(ctx, review)
 			return review.Status.Allowed, err
-		}).WithPolling(poll/10).WithTimeout(upTimeout).Should(BeTrue(), "%s may not %s %s", s.name, right.Verb, right.Resource)
+		}).WithPolling(poll/10).WithTimeout(upTimeout).Should(BeTrue(), "%s may not %s %s",
+			s.name, right.Verb, right.Resource)
 	}
 }
 
@@ -112,7 +113,8 @@ func (s serviceAccount) grant(ctx context.Context, c client.Client, namespace, v
 	GinkgoHelper()
 	named := metav1.ObjectMeta{Namespace: namespace, Name: s.name + "-more"}
 	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named,
-		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{verb}}}})).To(Succeed())
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{verb}}}})).
+		To(Succeed())
 	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: s.name}}})).To(Succeed())
@@ -130,7 +132,9 @@ func (s serviceAccount) client(ctx context.Context, in client.Client, config *re
 }
 
 // token asks for a token of a service account.
-func (s serviceAccount) token(ctx context.Context, in client.Client, spec authenticationv1.TokenRequestSpec) (string, error) {
+func (s serviceAccount) token(
+	ctx context.Context, in client.Client, spec authenticationv1.TokenRequestSpec,
+) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: spec}
 	owner := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}}
 	err := in.SubResource("token").Create(ctx, owner, request)
@@ -139,7 +143,8 @@ func (s serviceAccount) token(ctx context.Context, in client.Client, spec authen
 
 // controlRights and targetRights have one of each binding.
 func controlRights(namespace string) []authorizationv1.ResourceAttributes {
-	return []authorizationv1.ResourceAttributes{{Group: "machine.sapcloud.io", Resource: "machines", Verb: "list", Namespace: namespace}}
+	return []authorizationv1.ResourceAttributes{{Group: "machine.sapcloud.io", Resource: "machines", Verb: "list",
+		Namespace: namespace}}
 }
 
 var targetRights = []authorizationv1.ResourceAttributes{
@@ -202,7 +207,8 @@ func (c *cluster) createTargetKubeconfig(ctx context.Context) {
 	kubeconfig, err := clientcmd.Write(c.targetKubeconfig("/var/run/target/token"))
 	Expect(err).NotTo(HaveOccurred())
 	named := metav1.ObjectMeta{Name: targetLogin, Namespace: c.env.Namespace()}
-	Expect(c.Create(ctx, &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"kubeconfig": string(kubeconfig)}})).To(Succeed())
+	Expect(c.Create(ctx, &corev1.ConfigMap{ObjectMeta: named, Data: map[string]string{"kubeconfig": string(kubeconfig)}})).
+		To(Succeed())
 	Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"token": []byte(token)}})).To(Succeed())
 }
 
@@ -210,7 +216,8 @@ func (c *cluster) createTargetKubeconfig(ctx context.Context) {
 func (c *cluster) targetKubeconfig(tokenFile string) clientcmdapi.Config {
 	config := c.env.TargetRESTConfig()
 	return clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"target": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{
+			"target": {Server: config.Host, CertificateAuthorityData: config.CAData}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {TokenFile: tokenFile}},
 		Contexts:       map[string]*clientcmdapi.Context{"target": {Cluster: "target", AuthInfo: account}},
 		CurrentContext: "target",
@@ -234,11 +241,13 @@ func (c *cluster) plantKubeconfig(ctx context.Context) (made string) {
 	Expect(c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named})).To(Succeed())
 	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{rbacv1.VerbAll}},
-		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{rbacv1.VerbAll}},
+		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"},
+			Verbs: []string{rbacv1.VerbAll}},
 	}})).To(Succeed())
 	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant.namespace, Name: tenant.name}}})).To(Succeed())
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant.namespace, Name: tenant.name}}})).
+		To(Succeed())
 	tenant.awaitRights(ctx, c.Client, []authorizationv1.ResourceAttributes{
 		{Resource: "secrets", Verb: "create", Namespace: tenant.namespace}})
 	as := tenant.client(ctx, c.Client, c.env.RESTConfig())

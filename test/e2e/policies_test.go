@@ -86,7 +86,8 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		Expect(pods.Spec.AutomountServiceAccountToken).To(HaveValue(BeTrue()))
 	})
 
-	It("take the overlay of README.md, which has another namespace, image, Prometheus and number of pods", func(ctx SpecContext) {
+	It("take the overlay of README.md, "+
+		"which has another namespace, image, Prometheus and number of pods", func(ctx SpecContext) {
 		for base, components := range map[string][]string{
 			"kubernetes": nil, "kubernetes/control": {"kubernetes/token-renewal/control", "kubernetes/workload-identity"},
 		} {
@@ -102,18 +103,19 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 		}
 
 		By("namespace: instead of the patches")
-		refused := exec.CommandContext(ctx, built("bin/kubectl"), "kustomize", overlay("kubernetes", nil, func(page string) string {
-			page, _, _ = strings.Cut(page, "\nimages:")
-			return page + "\nnamespace: machines\n"
-		}))
+		refused := exec.CommandContext(ctx, built("bin/kubectl"), "kustomize",
+			overlay("kubernetes", nil, func(page string) string {
+				page, _, _ = strings.Cut(page, "\nimages:")
+				return page + "\nnamespace: machines\n"
+			}))
 		output, err := refused.CombinedOutput()
 		Expect(err).To(HaveOccurred())
 		Expect(string(output)).To(ContainSubstring("namespace transformation produces ID conflict"))
 	})
 
 	It("leave Secrets and classes alone in one cluster and in two, whoever has a token", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithTargetCluster(), localenv.WithoutManager(),
-			localenv.WithoutSidecar()))
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithTargetCluster(),
+			localenv.WithoutManager(), localenv.WithoutSidecar()))
 		user := serviceAccount{c.env.Namespace(), account}
 		By("two clusters: what the target grants")
 		for _, object := range render("kubernetes/target") {
@@ -123,7 +125,8 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 
 		By("one cluster, which has control/, too: by the overlay of kubernetes/README.md, with the kustomize of kubectl")
 		folder := overlay("kubernetes", nil, func(page string) string { return page })
-		output, err := exec.CommandContext(ctx, built("bin/kubectl"), "apply", "-k", folder, "--kubeconfig", c.env.KubeconfigPath()).CombinedOutput()
+		output, err := exec.CommandContext(ctx, built("bin/kubectl"), "apply", "-k", folder,
+			"--kubeconfig", c.env.KubeconfigPath()).CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", output)
 		expectTokensOnly(ctx, c.Client, c.env.RESTConfig(), user)
 		c.expectFinalizersOnly(ctx, user)
@@ -138,7 +141,8 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 	})
 })
 
-// overlay writes the overlay of kubernetes/README.md over a copy of the manifests, after a change, and returns its folder.
+// overlay writes the overlay of kubernetes/README.md over a copy of the manifests, after a change, and returns its
+// folder.
 func overlay(base string, components []string, change func(page string) string) string {
 	GinkgoHelper()
 	folder := filepath.Join(filepath.Dir(copyOfManifests()), "overlay")
@@ -202,7 +206,8 @@ func (c *cluster) expectNoTokenInSecrets(ctx SpecContext) {
 	const refusal = "no Secret may have the token of the service account machine-controller-manager"
 	theft := secretIn(c.env.Namespace(), "steal", corev1.SecretTypeServiceAccountToken)
 	theft.Annotations = map[string]string{corev1.ServiceAccountNameKey: account}
-	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return c.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
+	awaitRefusal(ctx, refusal,
+		func(ctx context.Context) error { return c.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
 	theft.Annotations[corev1.ServiceAccountNameKey] = "default"
 	Expect(c.Create(ctx, theft)).To(Succeed())
 	theft.Annotations[corev1.ServiceAccountNameKey] = account
@@ -234,12 +239,14 @@ func (c *cluster) expectForeignNodesStay(ctx SpecContext, user serviceAccount) {
 	const refusal = "may change only Nodes of STACKIT's servers that are not of the control plane"
 	manager := user.client(ctx, c.Client, c.env.RESTConfig())
 	node := func(name, providerID string, labels map[string]string) *corev1.Node {
-		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec: corev1.NodeSpec{ProviderID: providerID}}
 		Expect(c.Create(ctx, made)).To(Succeed())
 		return made
 	}
 	foreign := node("foreign", "aws:///eu-west-1a/i-1", nil)
-	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return manager.Delete(ctx, foreign.DeepCopy(), client.DryRunAll) })
+	awaitRefusal(ctx, refusal,
+		func(ctx context.Context) error { return manager.Delete(ctx, foreign.DeepCopy(), client.DryRunAll) })
 	for _, other := range []*corev1.Node{
 		foreign, node("control-plane", "stackit://p/s", map[string]string{"node-role.kubernetes.io/control-plane": ""}),
 	} {
@@ -248,7 +255,8 @@ func (c *cluster) expectForeignNodesStay(ctx SpecContext, user serviceAccount) {
 		Expect(manager.Update(ctx, other)).To(MatchError(ContainSubstring(refusal)))
 		Expect(manager.Status().Update(ctx, other)).To(MatchError(ContainSubstring(refusal)))
 	}
-	for _, own := range []*corev1.Node{node("new", "", nil), node("own", "stackit://p/s", nil), node("old", "openstack:///eu01/s", nil)} {
+	for _, own := range []*corev1.Node{node("new", "", nil), node("own", "stackit://p/s", nil),
+		node("old", "openstack:///eu01/s", nil)} {
 		own.Spec.Unschedulable = true
 		Expect(manager.Update(ctx, own)).To(Succeed())
 		Expect(manager.Delete(ctx, own)).To(Succeed())
@@ -267,14 +275,16 @@ func expectTokensOnly(ctx SpecContext, target client.Client, config *rest.Config
 	thief := user.client(ctx, target, config)
 	theft := secretIn(metav1.NamespaceSystem, "theft", corev1.SecretTypeServiceAccountToken)
 	theft.Annotations = map[string]string{corev1.ServiceAccountNameKey: "clusterrole-aggregation-controller"}
-	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return thief.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
+	awaitRefusal(ctx, refusal,
+		func(ctx context.Context) error { return thief.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
 
 	for _, kind := range []corev1.SecretType{corev1.SecretTypeServiceAccountToken, corev1.SecretTypeOpaque} {
 		created := secretIn(metav1.NamespaceSystem, "created", kind)
 		created.Annotations = theft.Annotations
 		Expect(thief.Create(ctx, created)).To(MatchError(ContainSubstring(refusal)), "creating one of the type %s", kind)
 	}
-	Expect(apierrors.IsNotFound(thief.Get(ctx, client.ObjectKeyFromObject(theft), &corev1.Secret{}))).To(BeTrue(), "there is something to read")
+	Expect(apierrors.IsNotFound(thief.Get(ctx, client.ObjectKeyFromObject(theft), &corev1.Secret{}))).
+		To(BeTrue(), "there is something to read")
 	others := secretIn(metav1.NamespaceSystem, "others", corev1.SecretTypeOpaque)
 	Expect(target.Create(ctx, others)).To(Succeed())
 	Expect(thief.Delete(ctx, others)).To(MatchError(ContainSubstring(refusal)))
@@ -289,17 +299,21 @@ func expectTokensOnly(ctx SpecContext, target client.Client, config *rest.Config
 		"0123456789abcdef\n", "0123456789abcdef\n#", "0123456789abcdef\nruncmd:\n- evil",
 	} {
 		token.Data = tokenData("abcdef", secret)
-		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", secret)
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")),
+			"%q", secret)
 	}
 	for _, id := range []string{"", "abcde", "abcd\n", "abc\n:f", "abcdef0", "abcdef\n#!"} {
 		token.Data = tokenData(id, "0123456789abcdef")
-		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", id)
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")),
+			"%q", id)
 	}
 	for _, data := range []map[string][]byte{
-		tokenData("abcdef", strings.Repeat("a", largeSecret)), tokenData(strings.Repeat("a", largeSecret), "0123456789abcdef"),
+		tokenData("abcdef", strings.Repeat("a", largeSecret)),
+		tokenData(strings.Repeat("a", largeSecret), "0123456789abcdef"),
 	} {
 		token.Data = data
-		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "a large one")
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")),
+			"a large one")
 		large := token.DeepCopy()
 		Expect(target.Create(ctx, large)).To(Succeed())
 		Expect(thief.Delete(ctx, large)).To(Succeed(), "a large one of somebody else's")
@@ -362,9 +376,10 @@ func (c *cluster) expectClassStays(ctx SpecContext, user serviceAccount) {
 		"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass",
 		"metadata": map[string]any{"name": "odd", "namespace": c.env.Namespace(),
 			"labels": map[string]any{}, "annotations": map[string]any{"an": "annotation"}},
-		"provider":     "",
-		"secretRef":    map[string]any{"name": "credentials", "namespace": ""},
-		"providerSpec": map[string]any{"imageId": "image", "size": int64(20), "share": 0.5, "none": nil, "empty": map[string]any{}},
+		"provider":  "",
+		"secretRef": map[string]any{"name": "credentials", "namespace": ""},
+		"providerSpec": map[string]any{"imageId": "image", "size": int64(20), "share": 0.5, "none": nil,
+			"empty": map[string]any{}},
 		"nodeTemplate": map[string]any{"instanceType": "small", "region": "eu01", "zone": "eu01-1", "unknown": "field",
 			"capacity": map[string]any{"cpu": "1000m", "memory": "1024Mi"}},
 	}}
@@ -372,16 +387,22 @@ func (c *cluster) expectClassStays(ctx SpecContext, user serviceAccount) {
 	class := &v1alpha1.MachineClass{}
 	Expect(thief.Get(ctx, client.ObjectKeyFromObject(stored), class)).To(Succeed())
 	changes := map[string]func(*v1alpha1.MachineClass){
-		"userData":               func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = []byte(`{"imageId":"image","userData":"mine"}`) },
-		"image":                  func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = []byte(`{"imageId":"mine"}`) },
-		"provider":               func(m *v1alpha1.MachineClass) { m.Provider = "another" },
-		"Secret":                 func(m *v1alpha1.MachineClass) { m.SecretRef.Name = "another" },
-		"Secret's namespace":     func(m *v1alpha1.MachineClass) { m.SecretRef.Namespace = metav1.NamespaceSystem },
-		"Secret, to none":        func(m *v1alpha1.MachineClass) { m.SecretRef = nil },
-		"credentials":            func(m *v1alpha1.MachineClass) { m.CredentialsSecretRef = &corev1.SecretReference{Name: "another"} },
-		"credentials' namespace": func(m *v1alpha1.MachineClass) { m.CredentialsSecretRef = &corev1.SecretReference{Namespace: "another"} },
-		"labels":                 func(m *v1alpha1.MachineClass) { m.Labels = map[string]string{"a": "label"} },
-		"annotations":            func(m *v1alpha1.MachineClass) { m.Annotations = nil },
+		"userData": func(m *v1alpha1.MachineClass) {
+			m.ProviderSpec.Raw = []byte(`{"imageId":"image","userData":"mine"}`)
+		},
+		"image":              func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = []byte(`{"imageId":"mine"}`) },
+		"provider":           func(m *v1alpha1.MachineClass) { m.Provider = "another" },
+		"Secret":             func(m *v1alpha1.MachineClass) { m.SecretRef.Name = "another" },
+		"Secret's namespace": func(m *v1alpha1.MachineClass) { m.SecretRef.Namespace = metav1.NamespaceSystem },
+		"Secret, to none":    func(m *v1alpha1.MachineClass) { m.SecretRef = nil },
+		"credentials": func(m *v1alpha1.MachineClass) {
+			m.CredentialsSecretRef = &corev1.SecretReference{Name: "another"}
+		},
+		"credentials' namespace": func(m *v1alpha1.MachineClass) {
+			m.CredentialsSecretRef = &corev1.SecretReference{Namespace: "another"}
+		},
+		"labels":      func(m *v1alpha1.MachineClass) { m.Labels = map[string]string{"a": "label"} },
+		"annotations": func(m *v1alpha1.MachineClass) { m.Annotations = nil },
 		"owner": func(m *v1alpha1.MachineClass) {
 			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "none"}}
 		},
@@ -401,7 +422,8 @@ func (c *cluster) expectClassStays(ctx SpecContext, user serviceAccount) {
 		Expect(thief.Update(ctx, class)).To(Succeed())
 	}
 	Expect(c.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
-	Expect(stored.Object["nodeTemplate"]).NotTo(HaveKey("unknown"), "the manager's types know it: compare the nodeTemplate, too")
+	Expect(stored.Object["nodeTemplate"]).
+		NotTo(HaveKey("unknown"), "the manager's types know it: compare the nodeTemplate, too")
 }
 
 // The manager's finalizers say that a MachineClass has Machines, and a Secret a MachineClass.
@@ -428,7 +450,8 @@ func (c *cluster) expectClassInUseStays(ctx SpecContext) {
 		{"no longer the Secret's region", `{}`, `{"region":"eu02"}`, stackit, stackit, region},
 		{"another cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":"y"}}`, stackit, stackit, cluster},
 		{"another cluster's key", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"b/cluster":"x"}}`, stackit, stackit, cluster},
-		{"a second cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":"x","b/cluster":"x"}}`, stackit, stackit, cluster},
+		{"a second cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":"x","b/cluster":"x"}}`, stackit, stackit,
+			cluster},
 		{"no cluster", `{"labels":{"a/cluster":"x","c":"d"}}`, `{"labels":{"c":"d"}}`, stackit, stackit, cluster},
 		{"no labels", `{"labels":{"a/cluster":"x"}}`, `{"labels":null}`, stackit, stackit, cluster},
 		{"a wrong cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":7}}`, stackit, stackit, cluster},
@@ -436,23 +459,27 @@ func (c *cluster) expectClassInUseStays(ctx SpecContext) {
 		{"the first cluster", `{"labels":{"c":"d"}}`, `{"labels":{"a/cluster":"x","c":"d"}}`, stackit, stackit, ""},
 		{"the first label", `{}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
 		{"a template's missing value", `{"labels":{"a/cluster":""}}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
-		{"a value that no server can carry", `{"labels":{"a/cluster":"x y"}}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
+		{"a value that no server can carry", `{"labels":{"a/cluster":"x y"}}`, `{"labels":{"a/cluster":"x"}}`, stackit,
+			stackit, ""},
 		{"labels of a wrong type", `{"labels":["a"],"region":5}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
 		{"another image and label", `{"region":"eu01","imageId":"a","labels":{"a/cluster":"x"}}`,
 			`{"region":"eu01","imageId":"b","labels":{"a/cluster":"x","c":"d"}}`, stackit, stackit, ""},
 		{"from OpenStack", `{"region":"RegionOne"}`, `{"region":"eu01","labels":{"a/cluster":"x"}}`, openstack, stackit, ""},
-		{"back to OpenStack", `{"region":"eu01","labels":{"a/cluster":"x"}}`, `{"region":"RegionOne"}`, stackit, openstack, ""},
+		{"back to OpenStack", `{"region":"eu01","labels":{"a/cluster":"x"}}`, `{"region":"RegionOne"}`, stackit, openstack,
+			""},
 		{"OpenStack's", `{"region":"RegionOne"}`, `{"region":"RegionTwo"}`, openstack, openstack, ""},
 	} {
 		class := &v1alpha1.MachineClass{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: fmt.Sprintf("in-use-%d", i), Finalizers: []string{classFinalizer}},
-			Provider:   row.wasProvider, ProviderSpec: runtime.RawExtension{Raw: []byte(row.before)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: fmt.Sprintf("in-use-%d", i),
+				Finalizers: []string{classFinalizer}},
+			Provider: row.wasProvider, ProviderSpec: runtime.RawExtension{Raw: []byte(row.before)},
 		}
 		Expect(c.Create(ctx, class)).To(Succeed(), row.name)
 		changed := class.DeepCopy()
 		changed.Provider, changed.ProviderSpec.Raw, changed.Finalizers = row.isProvider, []byte(row.after), nil
 		if i == 0 {
-			awaitRefusal(ctx, row.refused, func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
+			awaitRefusal(ctx, row.refused,
+				func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
 		}
 		if row.refused != "" {
 			Expect(c.Update(ctx, changed.DeepCopy())).To(MatchError(ContainSubstring(row.refused)), row.name)
@@ -475,12 +502,14 @@ func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 	}{
 		{"another region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu02"}, region},
 		{"another region's zone", map[string]string{"region": "eu01"}, map[string]string{"region": "eu02-1"}, region},
-		{"another region than the zone's", map[string]string{"region": "eu01-2"}, map[string]string{"region": "eu02-2"}, region},
+		{"another region than the zone's", map[string]string{"region": "eu01-2"}, map[string]string{"region": "eu02-2"},
+			region},
 		{"something else with a hyphen", map[string]string{"region": "eu01"}, map[string]string{"region": "eu01-x"}, region},
 		{"a longer region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu011"}, region},
 		{"no region", map[string]string{"region": "eu01"}, nil, region},
 		{"another project", map[string]string{"projectId": "a"}, map[string]string{"projectId": "b"}, project},
-		{"another project in Gardener's spelling", map[string]string{"project-id": "a"}, map[string]string{"project-id": "b"}, project},
+		{"another project in Gardener's spelling", map[string]string{"project-id": "a"}, map[string]string{"project-id": "b"},
+			project},
 		{"no project", map[string]string{"projectId": "a"}, nil, project},
 
 		{"a zone of the region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu01-1"}, ""},
@@ -488,7 +517,8 @@ func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 		{"another zone", map[string]string{"region": "eu03-m"}, map[string]string{"region": "eu03-9"}, ""},
 		{"another key and user data", map[string]string{"projectId": "a", "region": "eu01", "serviceAccountKey": "a"},
 			map[string]string{"projectId": "a", "region": "eu01", "serviceAccountKey": "b", "userData": "c"}, ""},
-		{"a region and a project at last", map[string]string{"userData": "a"}, map[string]string{"region": "eu01", "project-id": "a"}, ""},
+		{"a region and a project at last", map[string]string{"userData": "a"},
+			map[string]string{"region": "eu01", "project-id": "a"}, ""},
 	} {
 		secret := secretIn(c.env.Namespace(), fmt.Sprintf("in-use-%d", i), corev1.SecretTypeOpaque)
 		secret.Finalizers, secret.Data, secret.StringData = []string{secretFinalizer}, nil, row.before
@@ -496,7 +526,8 @@ func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 		changed := secret.DeepCopy()
 		changed.Finalizers, changed.Data, changed.StringData = nil, nil, row.after
 		if i == 0 {
-			awaitRefusal(ctx, row.refused, func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
+			awaitRefusal(ctx, row.refused,
+				func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
 		}
 		if row.refused != "" {
 			Expect(c.Update(ctx, changed.DeepCopy())).To(MatchError(ContainSubstring(row.refused)), row.name)
@@ -549,7 +580,8 @@ func (c *cluster) expectLargeClassesGo(ctx SpecContext, user serviceAccount) {
 	}{
 		{"1,000 clusters", plain, providerSpec{"labels": entries(1000, "a%d.io/cluster", "x")}, named, ""},
 		{"20,000 clusters", plain, providerSpec{"labels": entries(20_000, "a%05d/cluster", "x")}, named, ""},
-		{"256 clusters", plain, providerSpec{"labels": entries(256, "a%054d/cluster", strings.Repeat("a", 63))}, named, cluster},
+		{"256 clusters", plain, providerSpec{"labels": entries(256, "a%054d/cluster", strings.Repeat("a", 63))}, named,
+			cluster},
 		{"to 1,000 clusters", plain, named, providerSpec{"labels": entries(1000, "a%05d/cluster", "x")}, cluster},
 		{"a long cluster", plain, providerSpec{"labels": map[string]any{"a/cluster": long}}, named, ""},
 		{"a cluster with a long key", plain, providerSpec{"labels": map[string]any{long + "/cluster": "x"}}, named, ""},
@@ -558,7 +590,8 @@ func (c *cluster) expectLargeClassesGo(ctx SpecContext, user serviceAccount) {
 		{"a long region", plain, providerSpec{"region": long}, providerSpec{"region": long[1:] + "b"}, region},
 		{"a list of regions", plain, providerSpec{"region": slices.Repeat([]int{1}, 10_000)}, named, ""},
 		{"5,000 fields", plain, entries[any](5_000, "f%05d", 1), named, ""},
-		{"5,000 levels", plain, providerSpec{"labels": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}, named, ""},
+		{"5,000 levels", plain,
+			providerSpec{"labels": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}, named, ""},
 		{"20,000 finalizers", manyFinalizers, providerSpec{"region": "eu01"}, named, region},
 		{"5,000 labels of its own", manyLabels, providerSpec{"region": "eu01"}, named, region},
 	} {
@@ -567,7 +600,8 @@ func (c *cluster) expectLargeClassesGo(ctx SpecContext, user serviceAccount) {
 			Expect(err).NotTo(HaveOccurred())
 			return runtime.RawExtension{Raw: content}
 		}
-		class := &v1alpha1.MachineClass{ObjectMeta: *row.metadata.DeepCopy(), Provider: "stackit", ProviderSpec: raw(row.before)}
+		class := &v1alpha1.MachineClass{ObjectMeta: *row.metadata.DeepCopy(), Provider: "stackit",
+			ProviderSpec: raw(row.before)}
 		class.Namespace, class.Name = c.env.Namespace(), fmt.Sprintf("large-%d", i)
 		class.Finalizers = append(class.Finalizers, classFinalizer)
 		Expect(c.Create(ctx, class)).To(Succeed(), row.name)
@@ -624,7 +658,9 @@ func (c *cluster) expectChange(ctx context.Context, changed client.Object, refus
 
 // expectFinalizerGoes has the manager and an administrator take a finalizer away and put it back, as
 // both may, changes something that no policy is about, and deletes the object.
-func (c *cluster) expectFinalizerGoes(ctx context.Context, manager client.Client, object client.Object, finalizer, name string) {
+func (c *cluster) expectFinalizerGoes(
+	ctx context.Context, manager client.Client, object client.Object, finalizer, name string,
+) {
 	GinkgoHelper()
 	for _, user := range []client.Client{manager, c.Client} {
 		controllerutil.RemoveFinalizer(object, finalizer)

@@ -122,7 +122,8 @@ func (c *cluster) expectRightsUsed(objects []*unstructured.Unstructured) {
 		}
 		delete(isException, right.String())
 	}
-	Expect(tooMany).To(BeEmpty(), "rights that nobody used: take them out of kubernetes/, or write down here who needs them")
+	Expect(tooMany).
+		To(BeEmpty(), "rights that nobody used: take them out of kubernetes/, or write down here who needs them")
 	Expect(isException).To(BeEmpty(), "exceptions for rights that are not granted")
 }
 

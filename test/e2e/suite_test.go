@@ -167,7 +167,8 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 // expectNoSecrets looks for canaries in what the spec stored and printed.
 func (c *cluster) expectNoSecrets(ctx SpecContext) {
 	silent := &canaries{env: c.env}
-	for _, list := range []client.ObjectList{&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{},
+		&v1alpha1.MachineDeploymentList{}} {
 		Expect(c.List(ctx, list)).To(Succeed())
 		stored, err := json.Marshal(list)
 		Expect(err).NotTo(HaveOccurred())

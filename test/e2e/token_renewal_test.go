@@ -38,7 +38,8 @@ import (
 const renewal = "machine-controller-manager-token-renewal"
 
 var _ = Describe("The CronJob under kubernetes/", long, func() {
-	It("renews the token for the target cluster, may do nothing else, and the pod goes on with the new one", func(ctx SpecContext) {
+	It("renews the token for the target cluster, "+
+		"may do nothing else, and the pod goes on with the new one", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithTargetCluster(),
 			localenv.WithoutManager(), localenv.WithoutSidecar()))
 		at := c.newOperator()
@@ -82,7 +83,8 @@ var _ = Describe("The CronJob under kubernetes/", long, func() {
 		Eventually(ctx, c.running).WithTimeout(afterCrash + time.Minute).WithPolling(poll).Should(HaveLen(1))
 		c.expectAllowed()
 		requests := c.requests()
-		own := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetName() != renewal })
+		own := slices.DeleteFunc(slices.Clone(objects),
+			func(o *unstructured.Unstructured) bool { return o.GetName() != renewal })
 		for _, right := range grantedRights(own) {
 			Expect(slices.ContainsFunc(requests, right.covers)).To(BeTrue(), "nobody used the right to %s", right)
 		}
@@ -112,7 +114,8 @@ var _ = Describe("The CronJob under kubernetes/", long, func() {
 		pod := labels.Set(cronJob.Spec.JobTemplate.Spec.Template.Labels)
 		theirs := only[networkingv1.NetworkPolicy](named(account), "NetworkPolicy")
 		for _, selector := range []*metav1.LabelSelector{
-			&theirs.Spec.PodSelector, sidecar.Spec.Selector, only[policyv1.PodDisruptionBudget](objects, "PodDisruptionBudget").Spec.Selector,
+			&theirs.Spec.PodSelector, sidecar.Spec.Selector, only[policyv1.PodDisruptionBudget](objects, "PodDisruptionBudget").
+				Spec.Selector,
 		} {
 			parsed, err := metav1.LabelSelectorAsSelector(selector)
 			Expect(err).NotTo(HaveOccurred())
@@ -143,7 +146,9 @@ func (c *cluster) newOperator() *operator {
 	Expect(os.WriteFile(filepath.Join(folder, "kustomize"), []byte(`#!/bin/sh -e
 case "$1 $2 $3" in
 "edit set namespace") sed -i "s/^namespace: .*/namespace: $4/" kustomization.yaml ;;
-"edit add component") grep -q ^components: kustomization.yaml || echo components: >>kustomization.yaml; echo "  - $4" >>kustomization.yaml ;;
+"edit add component")
+  grep -q ^components: kustomization.yaml || echo components: >>kustomization.yaml
+  echo "  - $4" >>kustomization.yaml ;;
 *) exit 64 ;;
 esac
 `), 0o700)).To(Succeed())
@@ -204,7 +209,8 @@ func (c *cluster) bindToken(ctx context.Context, user serviceAccount) (end func(
 	holder := secretIn(user.namespace, "holder", corev1.SecretTypeOpaque)
 	Expect(c.target.Create(ctx, holder)).To(Succeed())
 	bound, err := user.token(ctx, c.target, authenticationv1.TokenRequestSpec{
-		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: holder.Name, UID: holder.UID}})
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: holder.Name,
+			UID: holder.UID}})
 	Expect(err).NotTo(HaveOccurred())
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: targetLogin}}
 	change(ctx, c, secret, func() { secret.Data["token"] = []byte(bound) })
@@ -220,14 +226,16 @@ func (c *cluster) bindToken(ctx context.Context, user serviceAccount) (end func(
 	}
 }
 
-// runJob runs the container of a Job, with the files and rights of its Pod, and the shell that the init container copies.
+// runJob runs the container of a Job, with the files and rights of its Pod, and the shell that the init container
+// copies.
 func (c *cluster) runJob(ctx context.Context, name string) {
 	GinkgoHelper()
 	job := &batchv1.Job{}
 	Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: name}, job)).To(Succeed())
 	pod := &corev1.Pod{ObjectMeta: job.ObjectMeta, Spec: job.Spec.Template.Spec}
 	Expect(c.env.MountPod(ctx, pod)).To(Succeed())
-	Expect(pod.Spec.InitContainers).To(HaveExactElements(HaveField("Command", []string{"cp", "/bin/busybox", "/shell/sh"})))
+	Expect(pod.Spec.InitContainers).
+		To(HaveExactElements(HaveField("Command", []string{"cp", "/bin/busybox", "/shell/sh"})))
 	Expect(os.Symlink("/bin/sh", c.env.PodPath(pod, "/shell/sh"))).To(Succeed())
 	token, err := localenv.ServiceAccountToken(ctx, c.Client, pod.Namespace, pod.Spec.ServiceAccountName)
 	Expect(err).NotTo(HaveOccurred())
@@ -253,7 +261,7 @@ func (c *cluster) runJob(ctx context.Context, name string) {
 	Expect(string(output)).To(Equal("secret/machine-controller-manager-target patched\n"))
 }
 
-// expectNothingElse tries, as the Job in the control and in the target cluster, what leads to other Secrets and accounts.
+// expectNothingElse tries to reach other Secrets and accounts, as the Job in the control and in the target cluster.
 func (c *cluster) expectNothingElse(ctx context.Context, job, target serviceAccount) {
 	GinkgoHelper()
 	control := job.client(ctx, c.Client, c.env.RESTConfig())
@@ -266,14 +274,19 @@ func (c *cluster) expectNothingElse(ctx context.Context, job, target serviceAcco
 		return err
 	}
 	itself := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: target.namespace, Name: target.name}}
-	Expect(c.target.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: account}})).To(Succeed())
+	Expect(c.target.Create(ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: account}})).
+		To(Succeed())
 	for what, err := range map[string]error{
-		"to read another Secret":                      control.Get(ctx, client.ObjectKeyFromObject(other), &corev1.Secret{}),
-		"to patch another Secret":                     control.Patch(ctx, other, patch),
-		"to list Secrets":                             control.List(ctx, &corev1.SecretList{}, client.InNamespace(job.namespace)),
-		"to create a Secret":                          control.Create(ctx, secretIn(job.namespace, "new", corev1.SecretTypeOpaque)),
-		"to delete its Secret":                        control.Delete(ctx, login),
-		"to patch the kubeconfig":                     control.Patch(ctx, &corev1.ConfigMap{ObjectMeta: login.ObjectMeta}, patch),
+		"to read another Secret":  control.Get(ctx, client.ObjectKeyFromObject(other), &corev1.Secret{}),
+		"to patch another Secret": control.Patch(ctx, other, patch),
+		"to list Secrets": control.List(ctx, &corev1.SecretList{},
+			client.InNamespace(job.namespace)),
+		"to create a Secret": control.Create(ctx,
+			secretIn(job.namespace, "new", corev1.SecretTypeOpaque)),
+		"to delete its Secret": control.Delete(ctx, login),
+		"to patch the kubeconfig": control.Patch(ctx, &corev1.ConfigMap{ObjectMeta: login.ObjectMeta},
+			patch),
 		"to get the pod's token":                      tokenOf(control, job.namespace, account),
 		"to get its own token in the control cluster": tokenOf(control, job.namespace, renewal),
 		"to get another account's token":              tokenOf(inTarget, target.namespace, "default"),

@@ -50,7 +50,9 @@ type sidecar struct {
 }
 
 // newSidecar makes one that has led since then.
-func newSidecar(t *testing.T, cloud *iaasmock.Cloud, key []byte, sessions *spi.PluginSPIImpl, since time.Time) *sidecar {
+func newSidecar(
+	t *testing.T, cloud *iaasmock.Cloud, key []byte, sessions *spi.PluginSPIImpl, since time.Time,
+) *sidecar {
 	t.Helper()
 	spec, err := json.Marshal(map[string]any{
 		"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID,
@@ -68,7 +70,8 @@ func newSidecar(t *testing.T, cloud *iaasmock.Cloud, key []byte, sessions *spi.P
 	return &sidecar{
 		t: t, cloud: cloud,
 		driver: provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since })),
-		class:  &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, ProviderSpec: runtime.RawExtension{Raw: spec}},
+		class: &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"},
+			ProviderSpec: runtime.RawExtension{Raw: spec}},
 		secret: &corev1.Secret{Data: map[string][]byte{
 			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
 			"serviceAccountKey": key, "userData": []byte("#cloud-config"),

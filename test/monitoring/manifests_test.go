@@ -33,7 +33,8 @@ func build(t *testing.T, folder string) resmap.ResMap {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, "kubernetes", folder))
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
+		Run(filesys.MakeFsOnDisk(), filepath.Join(root, "kubernetes", folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,8 @@ func TestGardenersServiceMonitor(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := regexp.MustCompile(monitor.Spec.Endpoints[0].MetricRelabelConfigs[0].Regex)
-	gardeners := []string{"mcm_machine_current_status_phase", "mcm_machine_info", "mcm_machine_controller_frozen", "up", "ALERTS"}
+	gardeners := []string{"mcm_machine_current_status_phase", "mcm_machine_info", "mcm_machine_controller_frozen", "up",
+		"ALERTS"}
 	for _, alert := range alerts(t) {
 		for _, name := range monitoring.MetricNames(alert.Expr) {
 			if keep.MatchString(name) == slices.Contains(gardeners, name) {
@@ -192,7 +194,8 @@ func TestTheDashboardsQueriesShowSomething(t *testing.T) {
 func TestTheAlertTableHasAlertsOfNoNamespace(t *testing.T) {
 	var input, want []map[string]any
 	for alert, labels := range map[string]string{
-		"StackitAPIFailing": `, namespace="shoot--a--b"`, "StackitCloudOutage": "", "StackitKeyExpires": `, namespace="another"`,
+		"StackitAPIFailing": `, namespace="shoot--a--b"`, "StackitCloudOutage": "",
+		"StackitKeyExpires": `, namespace="another"`,
 	} {
 		input = append(input, map[string]any{"values": "1x10",
 			"series": `ALERTS{alertname="` + alert + `", alertstate="firing"` + labels + "}"})
@@ -320,7 +323,8 @@ func TestEveryMetricOfTheDriverIsInUse(t *testing.T) {
 		}
 	}
 	for name := range documented {
-		if strings.HasPrefix(name, "stackit_") && !regexp.MustCompile(`\b`+name+`(_bucket|_sum|_count)?\b`).MatchString(used) {
+		if strings.HasPrefix(name, "stackit_") && !regexp.MustCompile(`\b`+name+`(_bucket|_sum|_count)?\b`).
+			MatchString(used) {
 			t.Errorf("%s is in no alert, no panel and no page of kubernetes/", name)
 		}
 	}

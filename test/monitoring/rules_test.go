@@ -132,7 +132,8 @@ func TestAlertsSayWhatAPersonNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const url = "https://github.com/stackitcloud/machine-controller-manager-provider-stackit/blob/main/kubernetes/runbooks.md#"
+	const url = "https://github.com/stackitcloud/machine-controller-manager-provider-stackit" +
+		"/blob/main/kubernetes/runbooks.md#"
 	label := regexp.MustCompile(`\$labels\.(\w+)`)
 	for _, alert := range alerts(t) {
 		anchor, found := strings.CutPrefix(alert.Annotations["runbook_url"], url)

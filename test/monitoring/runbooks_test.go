@@ -28,7 +28,8 @@ import (
 func runbookBlocks(t *testing.T) []string {
 	t.Helper()
 	var blocks []string
-	for _, match := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(kubernetes.Runbooks, -1) {
+	for _, match := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(kubernetes.Runbooks,
+		-1) {
 		blocks = append(blocks, match[1])
 	}
 	if len(blocks) < 15 {
@@ -168,9 +169,10 @@ func TestTheRunbooksWaitUntilThePortIsOpen(t *testing.T) {
 esac`)
 	c.program("curl", curl+` "$@" || { echo >refused; cat open; exit 7; }`)
 	c.run("mkfifo refused open")
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintln(w, "stackit_leader 1")
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintln(w, "stackit_leader 1")
+		})}
 	t.Cleanup(func() { _ = server.Close() })
 	opened := make(chan error, 1)
 	go func() {
@@ -218,15 +220,18 @@ func TestTheRunbooksGetAShootsKubeconfig(t *testing.T) {
 	}
 	config := func(name string) string {
 		return `{apiVersion: v1, kind: Config, current-context: ` + name + `, contexts: [{name: ` + name +
-			`, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://` + name + `"}}], users: [{name: u}]}`
+			`, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://` + name +
+			`"}}], users: [{name: u}]}`
 	}
 	if err := os.WriteFile(filepath.Join(c.folder, "seed.kubeconfig"), []byte(config("seed")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.program("kubectl", `case "$*" in
-"--kubeconfig garden.kubeconfig create -f - --raw /apis/core.gardener.cloud/v1beta1/namespaces/garden-project/shoots/name/viewerkubeconfig")
+"--kubeconfig garden.kubeconfig create -f - --raw `+
+		`/apis/core.gardener.cloud/v1beta1/namespaces/garden-project/shoots/name/viewerkubeconfig")
   test "$(jq .spec.expirationSeconds)" = 3600 &&
-    echo '{"status": {"kubeconfig": "`+base64.StdEncoding.EncodeToString([]byte(config("shoot--project--name")))+`"}}' ;;
+    echo '{"status": {"kubeconfig": "`+base64.StdEncoding.EncodeToString([]byte(config("shoot--project--name")))+
+		`"}}' ;;
 *) exec `+kubectl+` "$@" ;;
 esac`)
 	got := c.run("export KUBECONFIG=$PWD/seed.kubeconfig\n" + blockWith(t, "viewerkubeconfig") +
@@ -244,9 +249,11 @@ func TestTheRunbooksShowWhatANetworkHolds(t *testing.T) {
 	c := newComputer(t, "jq")
 	c.program("kubectl", "echo '      kubernetes.io/cluster: b'")
 	c.program("stackit", `cat <<END
-[{"id": "1", "name": "n1", "createdAt": "2026-11-02", "nics": [{"networkId": "net-b"}], "labels": {"kubernetes.io/cluster": "b"}},
+[{"id": "1", "name": "n1", "createdAt": "2026-11-02", "nics": [{"networkId": "net-b"}],
+  "labels": {"kubernetes.io/cluster": "b"}},
  {"id": "2", "name": "n2", "createdAt": "2026-11-03"},
- {"id": "3", "name": "n3", "createdAt": "2026-11-04", "nics": [{"networkId": "net-a"}], "labels": {"kubernetes.io/cluster": "a"}},
+ {"id": "3", "name": "n3", "createdAt": "2026-11-04", "nics": [{"networkId": "net-a"}],
+  "labels": {"kubernetes.io/cluster": "a"}},
  {"id": "4", "name": "n4", "createdAt": "2026-11-01", "nics": [{"networkId": "net-b"}]}]
 END`)
 	got := c.run(blockWith(t, "sort_by"))
@@ -263,9 +270,12 @@ func TestTheRunbooksFindASecondSidecar(t *testing.T) {
 	c := newComputer(t, "jq")
 	c.program("kubectl", `cat <<END
 {"items": [
-  {"metadata": {"namespace": "a", "name": "ours"}, "spec": {"containers": [{"args": ["--v=2", "--namespace=\$(POD_NAMESPACE)"]}, {"name": "none"}]}},
-  {"metadata": {"namespace": "b", "name": "with-its-own"}, "spec": {"containers": [{"args": ["--namespace=\$(POD_NAMESPACE)"]}]}},
-  {"metadata": {"namespace": "b", "name": "second"}, "spec": {"containers": [{"command": ["./machine-controller", "--namespace=a"]}]}},
+  {"metadata": {"namespace": "a", "name": "ours"},
+   "spec": {"containers": [{"args": ["--v=2", "--namespace=\$(POD_NAMESPACE)"]}, {"name": "none"}]}},
+  {"metadata": {"namespace": "b", "name": "with-its-own"},
+   "spec": {"containers": [{"args": ["--namespace=\$(POD_NAMESPACE)"]}]}},
+  {"metadata": {"namespace": "b", "name": "second"},
+   "spec": {"containers": [{"command": ["./machine-controller", "--namespace=a"]}]}},
   {"metadata": {"namespace": "b", "name": "other"}, "spec": {"containers": [{"args": ["--namespace=ab"]}]}}
 ]}
 END`)

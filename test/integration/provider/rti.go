@@ -69,7 +69,9 @@ func (r *ResourcesTrackerImpl) InitializeResourcesTracker(
 	return err
 }
 
-func (r *ResourcesTrackerImpl) connect(class *v1alpha1.MachineClass, secretData map[string][]byte, clusterName string) error {
+func (r *ResourcesTrackerImpl) connect(
+	class *v1alpha1.MachineClass, secretData map[string][]byte, clusterName string,
+) error {
 	secret, wrong := apis.DecodeSecret(secretData)
 	spec, _, wrongSpec := apis.DecodeProviderSpec(class.ProviderSpec.Raw)
 	if wrong = append(wrong, wrongSpec...); len(wrong) > 0 {
@@ -85,7 +87,8 @@ func (r *ResourcesTrackerImpl) connect(class *v1alpha1.MachineClass, secretData 
 		return err
 	}
 	sessions := &spi.PluginSPIImpl{Config: config}
-	session, err := sessions.Session(spi.Credentials{ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey})
+	session, err := sessions.Session(
+		spi.Credentials{ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey})
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,8 @@ func (c *cloud) createServer(t *testing.T, tracker *ResourcesTrackerImpl, cluste
 	payload.BootVolume = &iaas.BootVolume{
 		Size: &size, DeleteOnTermination: &goes, Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
 	}
-	server, err := tracker.api.CreateServer(t.Context(), tracker.projectID, tracker.region).CreateServerPayload(*payload).Execute()
+	server, err := tracker.api.CreateServer(t.Context(), tracker.projectID, tracker.region).CreateServerPayload(*payload).
+		Execute()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,18 +90,21 @@ func TestOrphans(t *testing.T) {
 		operation, answer string
 		left              bool
 	}{
-		"a server that nobody deletes":    {cluster: cluster, waited: -1, left: true},
-		"a server that is being deleted":  {cluster: cluster, waited: remove / 2, left: true},
-		"a server that is gone":           {cluster: cluster, waited: remove},
-		"a boot volume of a gone server":  {cluster: cluster, waited: remove, keepDisk: true, left: true},
-		"a boot volume of anybody's":      {cluster: "another", waited: remove, keepDisk: true, left: true},
-		"a NIC without a server":          {cluster: cluster, waited: remove, keepNIC: true, left: true},
-		"servers cannot be listed":        {cluster: cluster, waited: remove, operation: "ListServers", left: true},
-		"NICs cannot be listed":           {cluster: cluster, waited: remove, operation: "ListProjectNICs", left: true},
-		"volumes cannot be listed":        {cluster: cluster, waited: remove, operation: "ListVolumes", left: true},
-		"the list of servers is no list":  {cluster: cluster, waited: remove, operation: "ListServers", answer: "{}", left: true},
-		"the list of NICs is no list":     {cluster: cluster, waited: remove, operation: "ListProjectNICs", answer: "{}", left: true},
-		"the list of volumes is no list":  {cluster: cluster, waited: remove, operation: "ListVolumes", answer: "{}", left: true},
+		"a server that nobody deletes":   {cluster: cluster, waited: -1, left: true},
+		"a server that is being deleted": {cluster: cluster, waited: remove / 2, left: true},
+		"a server that is gone":          {cluster: cluster, waited: remove},
+		"a boot volume of a gone server": {cluster: cluster, waited: remove, keepDisk: true, left: true},
+		"a boot volume of anybody's":     {cluster: "another", waited: remove, keepDisk: true, left: true},
+		"a NIC without a server":         {cluster: cluster, waited: remove, keepNIC: true, left: true},
+		"servers cannot be listed":       {cluster: cluster, waited: remove, operation: "ListServers", left: true},
+		"NICs cannot be listed":          {cluster: cluster, waited: remove, operation: "ListProjectNICs", left: true},
+		"volumes cannot be listed":       {cluster: cluster, waited: remove, operation: "ListVolumes", left: true},
+		"the list of servers is no list": {cluster: cluster, waited: remove, operation: "ListServers", answer: "{}",
+			left: true},
+		"the list of NICs is no list": {cluster: cluster, waited: remove, operation: "ListProjectNICs", answer: "{}",
+			left: true},
+		"the list of volumes is no list": {cluster: cluster, waited: remove, operation: "ListVolumes", answer: "{}",
+			left: true},
 		"a fault of what does not matter": {cluster: cluster, waited: remove, operation: "ListNetworks"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +161,8 @@ func TestWhatTheTrackerCannotWorkWith(t *testing.T) {
 		"a class without the cluster label": {newClass(""), c.secret, "could not be found"},
 		"a class of another cluster":        {newClass("another"), c.secret, "could not be found"},
 		"a Secret without a key":            {c.class, map[string][]byte{"projectId": c.secret["projectId"]}, "key"},
-		"a providerSpec that is no object":  {&v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte("[]")}}, c.secret, "providerSpec"},
+		"a providerSpec that is no object": {&v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte("[]")}},
+			c.secret, "providerSpec"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -304,7 +304,9 @@ func (e *Env) secret(ctx context.Context, namespace, name string, items []corev1
 }
 
 // configMap returns the files of a ConfigMap: those of items, or all files without items.
-func (e *Env) configMap(ctx context.Context, namespace, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
+func (e *Env) configMap(
+	ctx context.Context, namespace, name string, items []corev1.KeyToPath,
+) (map[string][]byte, error) {
 	configMap := &corev1.ConfigMap{}
 	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, configMap); err != nil {
 		return nil, err

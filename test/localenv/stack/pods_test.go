@@ -59,7 +59,8 @@ func TestMountsAreFilesThatNameEachOther(t *testing.T) {
 	g := NewWithT(t)
 	e := podEnv(t,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: "generic"},
-			Data: map[string]string{"kubeconfig": "server: https://kubernetes.default.svc, tokenFile: /var/run/target/token", "other": "left out"}},
+			Data: map[string]string{"kubeconfig": "server: https://kubernetes.default.svc, tokenFile: /var/run/target/token",
+				"other": "left out"}},
 		secret("access", map[string]string{"token": "abc", "config": "left out"}))
 	projected := &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 		{ConfigMap: &corev1.ConfigMapProjection{
@@ -79,7 +80,8 @@ func TestMountsAreFilesThatNameEachOther(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return string(read)
 	}
-	g.Expect(content("/var/run/target/config")).To(Equal("server: https://127.0.0.1:6443, tokenFile: " + files.in("/var/run/target/token")))
+	g.Expect(content("/var/run/target/config")).
+		To(Equal("server: https://127.0.0.1:6443, tokenFile: " + files.in("/var/run/target/token")))
 	g.Expect(content("/var/run/target/token")).To(Equal("abc"))
 	g.Expect(content("/var/run/secrets/kubernetes.io/serviceaccount/token")).To(Equal("own token"))
 	g.Expect(content("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt")).To(Equal("ca"))
@@ -102,12 +104,14 @@ func TestAProjectedTokenIsRequestedForItsAudience(t *testing.T) {
 		},
 	})
 	pod := aPod(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "sts.example", ExpirationSeconds: ptr.To[int64](600), Path: "token"}},
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "sts.example",
+			ExpirationSeconds: ptr.To[int64](600), Path: "token"}},
 	}}}, corev1.EnvVar{})
 	pod.Spec.ServiceAccountName = "runner"
 	_, err := e.mount(t.Context(), pod, "own token")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(requested).To(Equal(authenticationv1.TokenRequestSpec{Audiences: []string{"sts.example"}, ExpirationSeconds: ptr.To[int64](600)}))
+	g.Expect(requested).To(
+		Equal(authenticationv1.TokenRequestSpec{Audiences: []string{"sts.example"}, ExpirationSeconds: ptr.To[int64](600)}))
 	path := e.PodPath(pod, "/var/run/target/token")
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("abc"))
 	g.Expect(os.Readlink(path)).To(Equal("..data/token"))
@@ -126,7 +130,8 @@ func TestAMountedCAIsReadInsteadOfTheSystems(t *testing.T) {
 func TestVariablesOfAContainer(t *testing.T) {
 	g := NewWithT(t)
 	field := func(path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: "POD_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+		return corev1.EnvVar{Name: "POD_NAMESPACE",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 	}
 	pod := aPod(corev1.VolumeSource{}, field("metadata.namespace"))
 	variables, err := environment(pod, pod.Spec.Containers[0])

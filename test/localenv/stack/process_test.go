@@ -56,9 +56,11 @@ func TestLogTailBeginsWhereTheProgramSaysWhyItEnds(t *testing.T) {
 	stack := strings.Repeat("goroutine 1 [running]:\n", 40)
 	head := strings.Repeat("I0102 15:04:05.000000 1 x.go:1] busy\n", 5)
 	for name, row := range map[string]struct{ log, first string }{
-		"a panic":                {head + "panic: it broke\n\n" + stack, "panic: it broke"},
-		"a fatal error of Go":    {head + "fatal error: all goroutines are asleep\n" + stack, "fatal error: all goroutines are asleep"},
-		"a fatal line of klog":   {head + "F0102 15:04:05.000000 1 x.go:1] it broke\n" + stack, "F0102 15:04:05.000000 1 x.go:1] it broke"},
+		"a panic": {head + "panic: it broke\n\n" + stack, "panic: it broke"},
+		"a fatal error of Go": {head + "fatal error: all goroutines are asleep\n" + stack,
+			"fatal error: all goroutines are asleep"},
+		"a fatal line of klog": {head + "F0102 15:04:05.000000 1 x.go:1] it broke\n" + stack,
+			"F0102 15:04:05.000000 1 x.go:1] it broke"},
 		"the last one counts":    {"panic: earlier\n" + head + "panic: later\n", "panic: later"},
 		"none, the end is shown": {head + stack + "Failed\n", "goroutine 1 [running]:"},
 	} {

@@ -79,7 +79,8 @@ func firing(t *testing.T, known map[string]string, text string) *alert.Alert {
 	if namespace != "" {
 		labels["namespace"] = model.LabelValue(namespace)
 	}
-	return &alert.Alert{Alert: model.Alert{Labels: labels, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour)}}
+	return &alert.Alert{Alert: model.Alert{Labels: labels, StartsAt: time.Now().Add(-time.Minute),
+		EndsAt: time.Now().Add(time.Hour)}}
 }
 
 // inhibitor has seen all of the alerts.
@@ -117,13 +118,18 @@ func TestOneTroubleIsOnePage(t *testing.T) {
 		"the quota is used up":     {[]string{quota + " a", slow + " a"}, []string{quota + " a"}},
 		"the quota of another one": {[]string{quota + " b", slow + " a"}, []string{quota + " b", slow + " a"}},
 		"the sidecar is gone":      {[]string{"StackitSidecarMissing a", slow + " a"}, []string{"StackitSidecarMissing a"}},
-		"the sidecar restarts":     {[]string{"StackitSidecarRestarting a", slow + " a"}, []string{"StackitSidecarRestarting a"}},
-		"the lease is taken":       {[]string{"StackitSidecarNotLeading a", slow + " a"}, []string{"StackitSidecarNotLeading a"}},
-		"nobody reads the log":     {[]string{"StackitSidecarStuck a", slow + " a"}, []string{"StackitSidecarStuck a"}},
-		"the API server is down":   {[]string{"StackitControllerFrozen a", slow + " a"}, []string{"StackitControllerFrozen a"}},
-		"a frozen library":         {[]string{"StackitControllerFrozen a", "StackitSidecarStuck a"}, []string{"StackitControllerFrozen a"}},
-		"the Pod is not reached":   {[]string{"StackitSidecarRestarting a", "StackitManagerDown a"}, []string{"StackitSidecarRestarting a"}},
-		"the key has expired":      {[]string{"StackitKeyExpires a", "StackitCredentialsRefused a"}, []string{"StackitCredentialsRefused a"}},
+		"the sidecar restarts": {[]string{"StackitSidecarRestarting a", slow + " a"},
+			[]string{"StackitSidecarRestarting a"}},
+		"the lease is taken": {[]string{"StackitSidecarNotLeading a", slow + " a"},
+			[]string{"StackitSidecarNotLeading a"}},
+		"nobody reads the log":   {[]string{"StackitSidecarStuck a", slow + " a"}, []string{"StackitSidecarStuck a"}},
+		"the API server is down": {[]string{"StackitControllerFrozen a", slow + " a"}, []string{"StackitControllerFrozen a"}},
+		"a frozen library": {[]string{"StackitControllerFrozen a", "StackitSidecarStuck a"},
+			[]string{"StackitControllerFrozen a"}},
+		"the Pod is not reached": {[]string{"StackitSidecarRestarting a", "StackitManagerDown a"},
+			[]string{"StackitSidecarRestarting a"}},
+		"the key has expired": {[]string{"StackitKeyExpires a", "StackitCredentialsRefused a"},
+			[]string{"StackitCredentialsRefused a"}},
 		"the key is revoked": {
 			[]string{"StackitCredentialsRefused a", slow + " a", stuck + " a"},
 			[]string{"StackitCredentialsRefused a", stuck + " a"}},
@@ -138,8 +144,10 @@ func TestOneTroubleIsOnePage(t *testing.T) {
 				slow + " a", slow + " b", stuck + " c", "StackitListsFailing d"},
 			[]string{"StackitCloudOutage"}},
 		"something else during an outage": {
-			[]string{"StackitCloudOutage", "StackitAPIFailing a", "StackitDuplicateServers a", "StackitCredentialsRefused b", "StackitSidecarMissing c"},
-			[]string{"StackitCloudOutage", "StackitDuplicateServers a", "StackitCredentialsRefused b", "StackitSidecarMissing c"}},
+			[]string{"StackitCloudOutage", "StackitAPIFailing a", "StackitDuplicateServers a", "StackitCredentialsRefused b",
+				"StackitSidecarMissing c"},
+			[]string{"StackitCloudOutage", "StackitDuplicateServers a", "StackitCredentialsRefused b",
+				"StackitSidecarMissing c"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var alerts []*alert.Alert

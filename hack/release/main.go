@@ -136,8 +136,8 @@ func pack(path string, modified time.Time, files ...string) error {
 	return errors.Join(err, packed.Close(), compressed.Close(), out.Close())
 }
 
-// compile leaves out what Go knows of the clone: its tags and whether it is clean. The version says
-// which commit it is.
+// compile builds a command without Go's record of the clone (its tags, and whether it is clean): the
+// version names the commit.
 func compile(r *release, made archive, path string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o",
 		path, command)

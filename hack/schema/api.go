@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// apiInfo says where the facts come from. Change source and date with the document.
+// apiInfo names the source of the facts. Change source and date with the document.
 var apiInfo = node{
 	"title": "STACKIT IaaS API, facts only: no descriptions, no examples", "version": "2",
 	"license":     node{"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},

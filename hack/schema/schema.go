@@ -24,7 +24,7 @@ const (
 	types  = "../../pkg/provider/apis"
 )
 
-// draft is the one that editors know best.
+// draft is the version of JSON Schema that editors support best.
 const draft = "http://json-schema.org/draft-07/schema#"
 
 // node is a part of a JSON Schema.

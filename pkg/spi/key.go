@@ -64,7 +64,7 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	return key, nil
 }
 
-// parseKey parses a service-account key, and refuses one that cannot work. It does not check the
+// parseKey parses a service-account key, and refuses an unusable key. It does not check the
 // private key. No error quotes anything of the key.
 func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	if keyJSON == "" {

@@ -276,9 +276,9 @@ func statusLabel(code int) string {
 	}
 }
 
-// mostHosts limits the hosts in the metrics. A process for one cluster needs fewer: an API and a
+// maxHosts limits the hosts in the metrics. A process for one cluster needs fewer: an API and a
 // token endpoint, and a few more after a rotation.
-const mostHosts = 16
+const maxHosts = 16
 
 // hosts is shared by the process, as its metrics are.
 var hosts hostNames
@@ -290,13 +290,13 @@ type hostNames struct {
 	known map[string]bool
 }
 
-// label returns the host if it is one of the first mostHosts, else "other".
+// label returns the host if it is one of the first maxHosts, else "other".
 func (h *hostNames) label(host string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.known[host]:
-	case len(h.known) == mostHosts:
+	case len(h.known) == maxHosts:
 		return "other"
 	case h.known == nil:
 		h.known = map[string]bool{host: true}

@@ -264,7 +264,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		labels[names.label(fmt.Sprintf("%d.stackit.invalid", i))] = true
 	}
-	if len(labels) != mostHosts+1 || !labels["other"] || names.label("0.stackit.invalid") != "0.stackit.invalid" {
+	if len(labels) != maxHosts+1 || !labels["other"] || names.label("0.stackit.invalid") != "0.stackit.invalid" {
 		t.Errorf("%d hosts: %v", len(labels), labels)
 	}
 }

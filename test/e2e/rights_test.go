@@ -31,7 +31,7 @@ func (r right) String() string {
 	return strings.TrimSpace(r.verb + " " + r.resource + " " + r.name)
 }
 
-// covers says whether a right was used for a request.
+// covers reports whether a right was used for a request.
 func (r right) covers(request localenv.Request) bool {
 	return r.verb == request.Verb && r.resource == resourceName(request.Resource, request.Group, request.Subresource) &&
 		(r.namespace == "" || r.namespace == request.Namespace) && (r.name == "" || r.name == request.Name)

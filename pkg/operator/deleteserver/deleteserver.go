@@ -335,10 +335,10 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 		machine.Namespace, machine.Name)
 }
 
-// refusal says why a server must not be deleted, and what to do; "" if it may be. There are three rules: no
+// refusal returns why a server must not be deleted, and what to do; "" if it may be. There are three rules: no
 // Machine names it, and a MachineClass of the control cluster names its cluster; no Node of the target cluster
 // names it, Ready or not, and one of them names another server of its cluster, so that the target is the right
-// one; it is older than minAge by the API's clock, since nobody else's counts.
+// cluster; it is older than minAge by the API's clock, the only clock that counts.
 func (p *Plan) refusal(server *observation, known *facts) string {
 	cluster := account.ClusterOf(server.Server, known.clusters)
 	if owners := known.owners.Of(server.Server); len(owners) > 0 {

@@ -809,7 +809,7 @@ func TestAnAccountThatIsNotTheClasses(t *testing.T) {
 func TestAListThatLacksMany(t *testing.T) {
 	r := testrig.New(t)
 	r.Server("other", own("other"))
-	for i := range mostByID + 2 {
+	for i := range maxByID + 2 {
 		id := fmt.Sprintf("d61a8564-c8dd-4ffb-bc15-00000000000%x", i)
 		r.Add(testrig.WithNode(testrig.Machine(fmt.Sprintf("worker-%x", i), "worker", id), corev1.ConditionFalse))
 	}
@@ -819,7 +819,7 @@ func TestAListThatLacksMany(t *testing.T) {
 	for _, words := range say(found) {
 		counts[words]++
 	}
-	if diff := cmp.Diff(map[string]int{"no server": mostByID, "unknown": 2, "orphan": 1}, counts); diff != "" {
+	if diff := cmp.Diff(map[string]int{"no server": maxByID, "unknown": 2, "orphan": 1}, counts); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	want := []string{

@@ -29,8 +29,8 @@ const (
 	// emptyPause is the delay before an empty list of servers is read again: the API may return an empty list for some
 	// seconds.
 	emptyPause = 5 * time.Second
-	// mostByID limits how many servers that a list lacks are read one by one, per place.
-	mostByID = 8
+	// maxByID limits how many servers that a list lacks are read one by one, per place.
+	maxByID = 8
 	// leaseName is the Lease of the component that copies the Nodes' conditions: the part of the manager in the sidecar.
 	leaseName = "machine-controller"
 )
@@ -248,8 +248,8 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 		if slices.ContainsFunc(at.servers, func(server provider.Server) bool { return server.ID == id }) {
 			continue // it is another Machine's
 		}
-		if at.asked++; at.asked > mostByID {
-			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, mostByID))
+		if at.asked++; at.asked > maxByID {
+			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, maxByID))
 			continue
 		}
 		found = s.readByID(ctx, at, id) || found

@@ -17,14 +17,14 @@ type ProviderSpec struct {
 	MachineType string `json:"machineType"`
 	// ImageID is the UUID of the image to boot from. Required unless bootVolume.source is set. With a
 	// bootVolume it is short for a source of type image. Without one it is sent as it is: the API does
-	// not document which disk a server gets then, nobody has measured it, and only small images are
+	// not document which disk such a server gets, this was not measured, and only small images are
 	// said to work.
 	ImageID string `json:"imageId,omitempty"`
 	// Labels are put on the server beside the driver's own, at most 256. One is the cluster label:
 	// its key ends in /cluster, and it scopes every look-up and list to that cluster.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Networking says what the server is connected to. Required here, or a
-	// networkId in the Secret.
+	// Networking connects the server to a network or to NICs. Required here, or a networkId in the
+	// Secret.
 	Networking *Networking `json:"networking,omitempty"`
 	// AllowedAddresses are IP addresses and CIDRs that may pass the server's NICs besides the
 	// NICs' own, such as the pod network; at most 256. They are added to the NICs' existing ones once the
@@ -123,8 +123,8 @@ type BootVolume struct {
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	// DeleteOnTermination deletes the disk with its server. Default: true where the disk is made
 	// from an image or snapshot (with the API's own default, false, every server leaks a disk). It
-	// is not sent for a source of type volume, where true is refused: it would destroy a disk
-	// that somebody made.
+	// is not sent for a source of type volume, where true is refused: it would destroy an
+	// existing disk.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 	// Source of the disk. Default: the image of ProviderSpec.ImageID.
 	Source *BootVolumeSource `json:"source,omitempty"`

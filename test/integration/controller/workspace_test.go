@@ -117,7 +117,7 @@ func runMake(ctx context.Context, repository, target string) error {
 	return nil
 }
 
-// freePorts returns n loopback ports that nobody listened on a moment ago.
+// freePorts returns n loopback ports that had no listener a moment ago.
 func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range n {

@@ -30,10 +30,10 @@ const ClusterLabel = "kubernetes.io/cluster"
 // limit is for one look at the cloud.
 const limit = time.Minute
 
-// ResourcesTrackerImpl tells whether a run of the suite left servers, NICs or
-// volumes. Servers are found by the cluster label. The cloud labels no NIC and no
-// volume that it makes for a server: what was not there before the run counts, so
-// nobody else may make any in the project meanwhile.
+// ResourcesTrackerImpl finds servers, NICs and volumes that a run of the suite left.
+// Servers are found by the cluster label. The cloud does not label the NICs and
+// volumes that it makes for a server: all that did not exist before the run count,
+// so nothing else may create any in the project meanwhile.
 type ResourcesTrackerImpl struct {
 	api               iaas.DefaultAPI
 	projectID, region string
@@ -96,9 +96,9 @@ func (r *ResourcesTrackerImpl) connect(
 	return nil
 }
 
-// IsOrphanedResourcesAvailable tells whether something of the run is left, and logs
-// what. It says yes as well when the cloud does not answer: what cannot be seen is
-// not known to be gone.
+// IsOrphanedResourcesAvailable reports whether a resource of the run is left, and logs
+// it. It also returns true when the cloud does not answer: nothing is then known to be
+// gone.
 func (r *ResourcesTrackerImpl) IsOrphanedResourcesAvailable() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

@@ -119,7 +119,7 @@ func controlPlaneScript(t *testing.T, version, index string) (output, folder str
 	return string(out), folder
 }
 
-// expectPrograms says that the folder holds the two programs, which print this, and nothing else.
+// expectPrograms expects the two programs in the folder, which print this, and nothing else.
 func expectPrograms(g *WithT, folder, prints string) {
 	for _, name := range []string{"etcd", "kube-apiserver"} {
 		out, err := exec.Command(filepath.Join(folder, name)).Output()

@@ -1,17 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cloud is the suite for a real project: it runs the driver on a local control plane against the
-// real API, guards what is created, measures the API, and sweeps. `make test-cloud` runs it; the README
-// beside this file says what it needs, what it costs and how to read its report. With the argument sweep
-// it deletes what earlier runs have left.
+// Command cloud is the suite for a real project. `make test-cloud` runs it; the README beside this
+// file lists what it needs, what it costs and how to read its report.
 //
-// The specs are part of the program and not tests of the go command, so that they run only for somebody
-// who wants servers. Nothing here knows the mock; the tests beside it run the suite against it.
+// It has two halves, which run at the same time in one network of the run's own:
 //
-// Each run creates a network of its own. All requests pass one proxy (package guard), which counts
-// servers, notes what the run has created, and measures every answer. The sweep deletes what is in
-// the network and has the run's name, or is noted. Package api is the client.
+//   - A life (life.go): machine-controller-manager and this project's sidecar, on a local control
+//     plane, make three Machines, roll one and scale to zero. Then lists of servers, NICs and volumes
+//     must show nothing of the run.
+//   - Probes (probes.go): one function for each open question about the API. Each makes a few calls
+//     through the SDK and prints one row. A probe cannot make the run red.
+//
+// A run asks before it spends (settings.go), deletes what is left at its end or after Ctrl-C
+// (sweep.go), and writes a report and the exchanges with the API (report.go, exchanges.go). With the
+// argument sweep the command only deletes what earlier runs have left.
+//
+// The halves are parts of a program rather than tests of the go command, so that servers are not made
+// by accident. This package does not import the mock; its tests run the suite against it.
 package main
 
 import (
@@ -24,8 +30,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
 func main() {
@@ -44,38 +48,52 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 const (
 	exitGreen = iota
 	exitRed
-	// exitNothingMade means that the run sent nothing but lists.
 	exitNothingMade
+)
+
+// errNothingMade means that the command has made nothing and deleted nothing.
+var errNothingMade = errors.New("nothing was made")
+
+// Values of --only.
+const (
+	onlyLife   = "life"
+	onlyProbes = "probes"
 )
 
 func start(ctx context.Context, args []string) int {
 	o := &options{out: os.Stdout}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
-	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "most that a run may take; a third of it is kept for deleting")
-	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
-	flags.DurationVar(&o.poll, "poll", 2*time.Second, "how often the project is looked at")
-	flags.DurationVar(&o.patience, "patience", 10*time.Minute, "most that one boot or deletion may take")
+	flags.DurationVar(&o.limit, "limit", 15*time.Minute, "maximum time of a run; the last third is for deleting")
+	flags.DurationVar(&o.patience, "patience", 5*time.Minute, "maximum time of one step, such as the boot of a server")
+	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; also the sidecar's --stackit-settle")
+	flags.DurationVar(&o.poll, "poll", 5*time.Second, "poll interval")
+	flags.DurationSliceVar(&o.idle, "idle", []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute},
+		"how long the probe of idle connections leaves one unused")
+	flags.StringVar(&o.only, "only", "", "run one half: life or probes")
 	if err := flags.Parse(args); err != nil {
 		return exitNothingMade
 	}
-	sweeps := flags.Arg(0) == "sweep"
+	isSweep := flags.Arg(0) == "sweep"
 	var err error
-	o.settings, err = readSettings(os.LookupEnv, !sweeps)
+	o.settings, err = readSettings(os.LookupEnv, !isSweep)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%w: the environment lacks, or has wrongly:\n%w", errNothingMade, err)
-	case o.limit >= api.OldAfter:
-		err = fmt.Errorf("%w: --limit must be less than %s: other runs delete what is older", errNothingMade, api.OldAfter)
-	case sweeps:
-		err = o.sweepAll(ctx)
+		err = fmt.Errorf("%w: missing or wrong in the environment:\n%w", errNothingMade, err)
+	case o.limit >= oldAfter:
+		err = fmt.Errorf("%w: --limit must be less than %s: a sweep takes older runs for ended", errNothingMade, oldAfter)
+	case o.only != "" && o.only != onlyLife && o.only != onlyProbes:
+		err = fmt.Errorf("%w: --only must be %s or %s", errNothingMade, onlyLife, onlyProbes)
+	case isSweep:
+		err = o.sweepRuns(ctx)
 	default:
 		err = o.run(ctx)
 	}
-	return o.tell(err)
+	return o.printResult(err)
 }
 
-// tell prints the result. The last lines are the IDs of what is left and the command that deletes it.
-func (o *options) tell(err error) int {
+// printResult prints the result and returns the exit code. The last lines name what is left and the
+// command that deletes it.
+func (o *options) printResult(err error) int {
 	code := exitGreen
 	switch {
 	case errors.Is(err, errNothingMade):

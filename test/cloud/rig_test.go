@@ -5,7 +5,6 @@ package main
 
 import (
 	"maps"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,15 +16,16 @@ import (
 	"testing"
 	"time"
 
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 const (
-	// asProgram is a variable that makes the test binary the suite's program: a run has to be a process that
-	// can be interrupted and killed.
+	// asProgram is a variable that makes the test binary the suite's program: a run has to be a process
+	// that can be interrupted.
 	asProgram = "MCM_TEST_CLOUD"
 	// testVersion looks like an ID, and is to be in the report nevertheless.
 	testVersion = "v1.2.3-4-g0123456789abcdef0123456789abcdef01234567"
@@ -39,100 +39,122 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// project is one in a mock, which wants to know who calls.
-type project struct {
+// mock is a project of the mock, and the session of another user of it.
+type mock struct {
 	*iaasmock.Cloud
+	*project
 
 	url, keyFile string
-	// client is one of somebody who works in the same project, without the suite.
-	client *api.Client
+	settings     settings
 }
 
-func newProject(t *testing.T, options []iaasmock.Option, faults ...string) project {
+func newMock(t *testing.T, options ...iaasmock.Option) *mock {
 	t.Helper()
-	cloud := iaasmock.New(options...)
+	cloud := iaasmock.New(append([]iaasmock.Option{
+		iaasmock.WithBootDuration(time.Second), iaasmock.WithDeleteDuration(time.Second),
+	}, options...)...)
 	server := httptest.NewServer(cloud)
 	t.Cleanup(server.Close)
-	p := project{Cloud: cloud, url: server.URL, keyFile: filepath.Join(t.TempDir(), "sa.json")}
+	m := &mock{Cloud: cloud, url: server.URL, keyFile: filepath.Join(t.TempDir(), "sa.json")}
 	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(p.keyFile, key, 0o600); err != nil {
+	if err := os.WriteFile(m.keyFile, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p.client, err = api.New(api.Account{
-		ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Key: key, TokenURL: p.url + "/oauth/v2/token",
-	}, p.url); err != nil {
+	m.settings = settings{
+		projectID: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, key: string(key),
+		config:  spi.Config{Endpoint: m.url, TokenURL: m.url + "/oauth/v2/token"},
+		imageID: iaasmock.DefaultImageID, machineType: iaasmock.DefaultMachineType,
+	}
+	if m.project, err = newProject(m.settings, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range faults {
-		p.fault(t, text)
-	}
-	return p
+	return m
 }
 
 // fault adds a fault, a preset's name or JSON.
-func (p project) fault(t *testing.T, text string) {
+func (m *mock) fault(t *testing.T, text string) {
 	t.Helper()
 	f, err := fault.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Inject(f)
+	m.Inject(f)
 }
 
-// ids are those of all things, with their kind.
-func (p project) ids() map[string]bool {
+// ids returns all resources, as kind and ID.
+func (m *mock) ids() map[string]bool {
 	ids := map[string]bool{}
-	for _, server := range p.Servers() {
+	for _, server := range m.Servers() {
 		ids["server "+server.ID] = true
 	}
-	for _, nic := range p.NICs() {
+	for _, nic := range m.NICs() {
 		ids["NIC "+nic.ID] = true
 	}
-	for _, volume := range p.Volumes() {
+	for _, volume := range m.Volumes() {
 		ids["volume "+volume.ID] = true
 	}
-	for _, network := range p.Networks() {
+	for _, network := range m.Networks() {
 		ids["network "+network.ID] = true
 	}
 	return ids
 }
 
-// expectOnly expects that nothing else is there than what is wanted.
-func (p project) expectOnly(t *testing.T, wanted map[string]bool) {
+// expectOnly expects exactly the wanted resources.
+func (m *mock) expectOnly(t *testing.T, wanted map[string]bool) {
 	t.Helper()
-	if seen := p.ids(); !maps.Equal(wanted, seen) {
+	if seen := m.ids(); !maps.Equal(wanted, seen) {
 		t.Errorf("there is to be\n%v\nthere is\n%v", slices.Sorted(maps.Keys(wanted)), slices.Sorted(maps.Keys(seen)))
 	}
 }
 
-// make makes a thing, as somebody does, and returns its ID.
-func (p project) make(t *testing.T, path string, body map[string]any) string {
+// makeNetwork makes a network as another user, and returns its ID.
+func (m *mock) makeNetwork(t *testing.T, name string) string {
 	t.Helper()
-	answer, err := p.client.Do(t.Context(), http.MethodPost, path, body)
-	made := api.Item[api.Server](answer).ID
-	if err != nil || made == "" {
-		t.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
+	payload := *iaas.NewCreateNetworkPayload(name)
+	made, err := m.API.CreateNetwork(t.Context(), m.ProjectID, m.region).CreateNetworkPayload(payload).Execute()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return made
+	return made.GetId()
 }
 
-// makeServer makes a server in the mock's own network, as somebody does; fields override.
-func (p project) makeServer(t *testing.T, name string, fields map[string]any) string {
+// makeNIC makes a NIC.
+func (m *mock) makeNIC(t *testing.T, network, name string) string {
 	t.Helper()
-	body := map[string]any{
-		"name": name, "machineType": iaasmock.DefaultMachineType, "networking": inNetwork(iaasmock.DefaultNetworkID),
-		"bootVolume": map[string]any{
-			"size": 10, "deleteOnTermination": true, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID},
+	payload := iaas.CreateNicPayload{Name: &name}
+	made, err := m.API.CreateNic(t.Context(), m.ProjectID, m.region, network).CreateNicPayload(payload).Execute()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetId()
+}
+
+// makeServer makes a server in a network, or with the NIC if there is one.
+func (m *mock) makeServer(t *testing.T, name, network, nic string) string {
+	t.Helper()
+	size, isDeleted := int64(10), true
+	payload := iaas.CreateServerPayload{
+		Name: name, MachineType: iaasmock.DefaultMachineType,
+		BootVolume: &iaas.BootVolume{
+			Size: &size, DeleteOnTermination: &isDeleted,
+			Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
 		},
 	}
-	maps.Copy(body, fields)
-	return p.make(t, api.PathServers, body)
+	payload.Networking.CreateServerNetworking = &iaas.CreateServerNetworking{NetworkId: &network}
+	if nic != "" {
+		payload.Networking = iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nic}},
+		}
+	}
+	made, err := m.API.CreateServer(t.Context(), m.ProjectID, m.region).CreateServerPayload(payload).Execute()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.GetId()
 }
-
-func inNetwork(id string) map[string]any { return map[string]any{"networkId": id} }
 
 // program is the suite as a process of its own.
 type program struct {
@@ -141,31 +163,31 @@ type program struct {
 	output, report string
 }
 
-// newProgram returns a run against the project. Its times are short ones for a mock that is quick.
-func newProgram(t *testing.T, p project, args ...string) program {
+// newProgram returns a run against the mock, with times for an API that is quick.
+func newProgram(t *testing.T, m *mock, args ...string) *program {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("runs the suite for minutes: make test-cloud-mock")
+		t.Skip("runs the suite as a program: make test-cloud-mock")
 	}
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	r := program{output: filepath.Join(folder, "output"), report: filepath.Join(folder, "report.md")}
+	r := &program{output: filepath.Join(folder, "output"), report: filepath.Join(folder, "report.md")}
 	output, err := os.Create(r.output)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = output.Close() })
-	times := []string{"--settle=3s", "--poll=500ms", "--patience=75s", "--limit=8m"}
+	times := []string{"--settle=1s", "--poll=500ms", "--idle=100ms,200ms"}
 	r.Cmd = exec.Command(executable, append(times, args...)...)
 	r.Stdout, r.Stderr = output, output
 	r.Env = []string{
-		asProgram + "=1", envYes + "=1", envReport + "=" + r.report, envKeyPath + "=" + p.keyFile,
+		asProgram + "=1", envYes + "=1", envReport + "=" + r.report, envKeyPath + "=" + m.keyFile,
 		envProjectID + "=" + iaasmock.DefaultProjectID, envRegion + "=" + iaasmock.DefaultRegion,
 		envImageID + "=" + iaasmock.DefaultImageID, envMachineType + "=" + iaasmock.DefaultMachineType,
-		spi.EnvIaaSEndpoint + "=" + p.url, spi.EnvTokenURL + "=" + p.url + "/oauth/v2/token",
+		spi.EnvIaaSEndpoint + "=" + m.url, spi.EnvTokenURL + "=" + m.url + "/oauth/v2/token",
 	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBEBUILDER_ASSETS"} {
 		if value, ok := os.LookupEnv(name); ok {
@@ -176,13 +198,13 @@ func newProgram(t *testing.T, p project, args ...string) program {
 }
 
 // run runs the suite, which is to end with this exit code.
-func (r program) run(t *testing.T, code int) {
+func (r *program) run(t *testing.T, code int) {
 	t.Helper()
 	r.begin(t)
 	r.expectEnd(t, code)
 }
 
-func (r program) begin(t *testing.T) {
+func (r *program) begin(t *testing.T) {
 	t.Helper()
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
@@ -191,28 +213,28 @@ func (r program) begin(t *testing.T) {
 }
 
 // expectEnd waits for the end of a run.
-func (r program) expectEnd(t *testing.T, code int) {
+func (r *program) expectEnd(t *testing.T, code int) {
 	t.Helper()
-	_ = r.Wait() // the exit code says it
+	_ = r.Wait() // the exit code is compared below
 	if r.ProcessState.ExitCode() != code {
 		t.Fatalf("%s, want the exit code %d:\n%s", r.ProcessState, code, r.said(t))
 	}
 }
 
-func (r program) signal(t *testing.T, s syscall.Signal) {
+func (r *program) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := r.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// said is what the run has printed up to now.
-func (r program) said(t *testing.T) string {
+// said returns what the run has printed so far.
+func (r *program) said(t *testing.T) string {
 	t.Helper()
 	return readFile(t, r.output)
 }
 
-func (r program) expectSaid(t *testing.T, wanted ...string) {
+func (r *program) expectSaid(t *testing.T, wanted ...string) {
 	t.Helper()
 	said := r.said(t)
 	for _, text := range wanted {
@@ -224,16 +246,22 @@ func (r program) expectSaid(t *testing.T, wanted ...string) {
 
 var printedRun = regexp.MustCompile(`Run (\S+) begins`)
 
-// name is the run's name. It is printed before anything is made.
-func (r program) name(t *testing.T) string {
+// name returns the run's name. It is printed before anything is made.
+func (r *program) name(t *testing.T) string {
 	t.Helper()
 	return printedRun.FindStringSubmatch(r.said(t))[1]
 }
 
-// sweepRun runs the sweep of a run, which is to leave nothing.
-func sweepRun(t *testing.T, p project, run string) {
+// exchanges returns the file with the exchanges.
+func (r *program) exchanges(t *testing.T) string {
 	t.Helper()
-	r := newProgram(t, p, "sweep")
+	return readFile(t, strings.TrimSuffix(r.report, ".md")+".jsonl")
+}
+
+// sweepRun runs the sweep of a run, which is to leave nothing.
+func sweepRun(t *testing.T, m *mock, run string) {
+	t.Helper()
+	r := newProgram(t, m, "sweep")
 	r.Env = append(r.Env, envRun+"="+run)
 	r.run(t, exitGreen)
 }

@@ -8,40 +8,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
 // version is the output of `git describe`; make sets it.
 var version = "unknown"
 
-// options of a run. The durations are options so that the self-test can be quick.
+// options of the command. The times are flags so that the tests can be quick.
 type options struct {
 	settings settings
-	// out receives what the run says.
+	// out receives what the command prints.
 	out io.Writer
-	// limit is the longest that a run may take; its last third is reserved for deleting.
+	// limit is the maximum time of a run; its last third is for deleting.
 	limit time.Duration
+	// patience is the maximum time of one step, such as a boot.
+	patience time.Duration
 	// settle is how long lists may lag. It is also the sidecar's --stackit-settle.
 	settle time.Duration
-	// poll is the interval of the suite's reads of the project.
-	poll time.Duration
-	// patience is the longest that one boot or deletion may take.
-	patience time.Duration
-	// last are the lines that are printed after the result: what is left.
+	poll   time.Duration
+	// idle is how long the probe of idle connections leaves one unused, one time after the other.
+	idle []time.Duration
+	// only is the half to run; "" means both.
+	only string
+	// last are the lines that are printed after the result.
 	last []string
 }
-
-// errNothingMade means that the run has sent nothing but lists.
-var errNothingMade = errors.New("nothing was made")
 
 // say prints a line. It never fails: a run whose terminal was closed goes on to delete what it has made.
 func (o *options) say(format string, args ...any) {
@@ -52,26 +52,53 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
 }
 
+// again returns the command that deletes what a run has left.
 func again(run string) string { return "make test-cloud-sweep RUN=" + run }
 
-// run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
+// await reads at once and at each poll interval until what is awaited is seen. The error has what was seen last.
+func (o *options) await(
+	ctx context.Context, patience time.Duration, read func(context.Context) (seen string, done bool),
+) error {
+	deadline := time.Now().Add(patience)
+	for {
+		seen, done := read(ctx)
+		if done {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after %s: %s", patience, seen)
+		}
+		if err := pause(ctx, o.poll); err != nil {
+			return fmt.Errorf("%w: %s", err, seen)
+		}
+	}
+}
+
+// run is one run of the suite.
+type run struct {
+	*sweep
+
+	report    *report
+	exchanges *exchanges
+	// network is the ID of the run's network.
+	network string
+}
+
+// run asks for confirmation, runs both halves, sweeps and reports. The error is why the run is red.
 func (o *options) run(ctx context.Context) error {
-	if err := stack.Check(); err != nil {
+	if o.only != onlyProbes {
+		if err := stack.Check(); err != nil {
+			return fmt.Errorf("%w: %w", errNothingMade, err)
+		}
+	}
+	if _, err := newProject(o.settings, nil); err != nil { // before the question
 		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
-	client, err := api.New(o.settings.Account, o.settings.Endpoint)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNothingMade, err)
-	}
-	old, err := o.oldRuns(ctx, client)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errNothingMade, err)
-	}
-	o.say("%s", o.plan(old))
+	o.say("%s", o.plan())
 	if !o.settings.confirmed(ctx, os.Stdin, o.out) {
 		return fmt.Errorf("%w: the answer was not yes", errNothingMade)
 	}
-	report, err := os.Create(o.settings.report)
+	reportFile, err := os.Create(o.settings.report)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", errNothingMade, envReport, err)
 	}
@@ -79,89 +106,129 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", errNothingMade, envReport, err)
 	}
-	// Its name tells others its age, so it is given after the answer.
-	name := api.NewRun(time.Now())
-	exchanges := guard.NewExchanges(lines, api.NetworkName(name))
-	o.say("Run %s begins. If it is killed: %s", name, again(name))
-	// One deadline holds for all that follows, the sweeps included.
-	started := time.Now()
-	deadline, stop := withLimit(context.WithoutCancel(ctx), o.limit)
-	defer stop()
-	specs, stopSpecs := withLimit(ctx, o.limit*2/3)
-	defer stopSpecs()
-	sweeping, stopSweep := withLimit(specs, o.limit/10)
-	defer stopSweep()
-	if err := o.sweepOld(sweeping, client, old); err != nil {
-		o.say("Older runs stay: %v", err)
+	// A sweep takes the run's age from its name, so it gets one after the answer.
+	r, err := o.newRun(newRunName(time.Now()), lines)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
-	s, err := newSuite(specs, o, name, exchanges)
+	o.say("Run %s begins. If it is killed: %s", r.name, again(r.name))
+	started := time.Now()
+	problem := r.runAndSweep(ctx)
+	took := time.Since(started).Round(time.Second)
+	o.say("It took %s. The report is %s, beside it are the exchanges.", took, reportFile.Name())
+	return errors.Join(problem, r.writeReport(reportFile, took, problem),
+		r.exchanges.failure(), reportFile.Close(), lines.Close())
+}
+
+func (o *options) newRun(name string, lines io.Writer) (*run, error) {
+	r := &run{report: &report{}}
+	r.exchanges = newExchanges(lines, func(item string) bool { return r.mentions(item) })
+	p, err := newProject(o.settings, &recorder{r.exchanges, spi.NewTransport()})
+	if err != nil {
+		return nil, err
+	}
+	r.sweep = o.newSweep(p, name)
+	return r, nil
+}
+
+// runAndSweep runs both halves until ctx ends (Ctrl-C) or their time is over, and deletes what is left. The
+// run is red if the life fails, or if anything is left although it did not.
+func (r *run) runAndSweep(ctx context.Context) error {
+	deadline, stop := withLimit(context.WithoutCancel(ctx), r.limit)
+	defer stop()
+	working, stopWork := withLimit(ctx, r.limit*2/3)
+	defer stopWork()
+	problem := r.work(working)
+	if problem == nil {
+		problem = r.awaitNothing(working)
+	}
+	sweeping, stopSweep := untilSignal(deadline)
+	defer stopSweep()
+	r.say("Deletes the network and what is left. Ctrl-C ends it at once.")
+	deleted, err := r.finish(sweeping)
+	if problem == nil && err == nil && len(deleted) > 0 {
+		err = fmt.Errorf("left at the end, and deleted now: %s", texts(deleted))
+	}
+	if problem == nil && err == nil {
+		r.note("Left at the end", "no server, NIC or volume of the run in the lists; the network could be deleted")
+	}
+	return errors.Join(problem, err)
+}
+
+// work makes the network and runs the halves beside each other.
+func (r *run) work(ctx context.Context) error {
+	if err := r.makeNetwork(ctx); err != nil {
+		return fmt.Errorf("making the network: %s", describe(err))
+	}
+	var probing sync.WaitGroup
+	if r.only != onlyLife {
+		probing.Go(func() { (&probes{run: r}).askAll(ctx) })
+	}
+	var problem error
+	if r.only != onlyProbes {
+		if problem = r.life(ctx); problem != nil {
+			problem = fmt.Errorf("the life: %w", problem)
+			r.say("%v", problem)
+		}
+	}
+	probing.Wait()
+	if problem == nil && ctx.Err() != nil {
+		problem = context.Cause(ctx)
+	}
+	return problem
+}
+
+// makeNetwork makes the run's network. Without an answer the sweep looks for its name.
+func (r *run) makeNetwork(ctx context.Context) error {
+	ipv4 := iaas.CreateNetworkIPv4WithPrefixLengthAsCreateNetworkIPv4(iaas.NewCreateNetworkIPv4WithPrefixLength(24))
+	payload := iaas.CreateNetworkPayload{Name: networkName(r.name), Ipv4: &ipv4}
+	made, err := r.API.CreateNetwork(ctx, r.ProjectID, r.region).CreateNetworkPayload(payload).Execute()
 	if err != nil {
 		return err
 	}
-	defer s.proxy.Close()
-	problem := errors.Join(s.runSpecs(ctx), s.end(deadline))
-	return errors.Join(problem, s.write(report, started, problem), exchanges.Err(), report.Close(), lines.Close())
-}
-
-// end deletes what is left. A run whose specs passed fails if something is left. A signal ends it.
-func (s *suite) end(deadline context.Context) error {
-	sweeping, stop := untilSignal(deadline)
-	defer stop()
-	s.say("Deletes what there is. Ctrl-C ends it at once.")
-	s.proxy.EndSpecs(sweeping) // Nothing is to come behind the sweep.
-	s.cleaner.note(s.guard.Things()...)
-	found, err := s.cleaner.finish(sweeping)
-	if err == nil && len(found) > 0 && s.passed {
-		err = fmt.Errorf("left at the end, and deleted now: %v", found)
+	if made.GetName() != payload.Name || made.GetId() == "" {
+		return errors.New("the answer shows another network")
 	}
-	return err
+	r.network = made.GetId()
+	r.add(thing{kind: kindNetwork, id: r.network, name: payload.Name})
+	return r.await(ctx, r.patience, func(ctx context.Context) (string, bool) {
+		networks, err := r.networks(ctx)
+		if err != nil {
+			return describe(err), false
+		}
+		isMade := func(n iaas.Network) bool { return n.GetId() == r.network && n.GetStatus() != statusCreating }
+		return "lists do not show it as made", slices.ContainsFunc(networks, isMade)
+	})
 }
 
 // where describes project, region and endpoint.
 func (o *options) where() string {
-	at := "at " + o.settings.Endpoint
-	if o.settings.Endpoint != spi.DefaultEndpoint {
+	at := "at " + o.settings.config.Endpoint
+	if o.settings.config.Endpoint != spi.DefaultEndpoint {
 		at += fmt.Sprintf("\n  WHICH IS NOT %s: %s or %s is set",
 			spi.DefaultEndpoint, spi.EnvIaaSEndpoint, spi.EnvAPIEndpoint)
 	}
-	return fmt.Sprintf("in project %s, region %s, %s", o.settings.ProjectID, o.settings.Region, at)
+	return fmt.Sprintf("in project %s, region %s, %s", o.settings.projectID, o.settings.region, at)
 }
 
 // plan is the text that the user confirms.
-func (o *options) plan(old map[string][]api.Thing) string {
-	minutes := guard.MaxServers * o.limit.Minutes()
-	leftovers := "nothing is there of older runs"
-	if len(old) > 0 {
-		leftovers = "first, what older runs have left and what belongs to it:"
-		for _, run := range slices.Sorted(maps.Keys(old)) {
-			for _, thing := range old[run] {
-				leftovers += "\n           " + thing.String()
-			}
-		}
-	}
+func (o *options) plan() string {
 	return strings.Join([]string{
 		"A run makes, " + o.where() + ":",
-		"  network  " + api.NetworkName("<run>") + ", for this run alone",
-		fmt.Sprintf("  servers  about 10, at most %d, of type %s, each with a volume of %d GB",
-			guard.MaxServers, o.settings.machineType, bootVolumeSize),
-		fmt.Sprintf("  time     7 to 10 minutes as a rule, at most %s with deleting", o.limit),
-		fmt.Sprintf("  cost     10 to 20 server minutes as a rule; at most %.0f, and %.0f GB hours",
-			minutes, minutes/60*bootVolumeSize),
-		"  deletes  all of that at its end; " + leftovers,
+		"  network  " + networkName("<run>") + ", for this run alone",
+		fmt.Sprintf("  servers  4 for some minutes and up to %d for a minute each, of type %s, each with a volume of %d GB",
+			maxProbeServers, o.settings.machineType, bootVolumeSize),
+		fmt.Sprintf("  time     10 minutes as a rule, at most %s with deleting", o.limit),
+		"  cost     about half an hour of one such server and volume",
+		"  deletes  all of that at its end, and nothing else",
 	}, "\n")
 }
 
-func (s *suite) write(report io.Writer, started time.Time, problem error) error {
-	s.proxy.Close()
+func (r *run) writeReport(out io.Writer, took time.Duration, problem error) error {
 	result := "Green."
 	if problem != nil {
 		result = "RED: " + problem.Error()
 	}
-	servers := slices.DeleteFunc(s.guard.Things(), func(t api.Thing) bool { return t.Kind != api.KindServer })
-	used := fmt.Sprintf("It took %s and made %d servers.", time.Since(started).Round(time.Second), len(servers))
-	s.say("%s The report is in %s, with all exchanges beside it.", used, s.settings.report)
-	return guard.Report{
-		Run: s.name, Version: version, Endpoint: s.settings.Endpoint, Region: s.settings.Region,
-		MachineType: s.settings.machineType, Result: result, Used: used, Rows: s.guard.Rows(),
-	}.Write(report)
+	return r.report.write(out, fmt.Sprintf("# Run %s against %s\n\nRegion %s, machine type %s, version %s. It took %s.",
+		r.name, r.settings.config.Endpoint, r.settings.region, r.settings.machineType, version, took), result)
 }

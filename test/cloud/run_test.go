@@ -6,93 +6,90 @@ package main
 import (
 	"encoding/json"
 	"flag"
-	"net/http"
+	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var boot = flag.Duration("boot", 3*time.Second, "boot time of the green run's servers")
 
-// mockOptions are those of a mock whose servers boot in this time, with others.
-func mockOptions(boot time.Duration, others ...iaasmock.Option) []iaasmock.Option {
-	return append([]iaasmock.Option{
-		iaasmock.WithBootDuration(boot), iaasmock.WithDeleteDuration(time.Second),
-	}, others...)
-}
-
-// TestGreen runs the whole suite with lag, faults that the driver lives with, and authentication.
+// TestGreen runs the whole suite. Each question has an answer, and nothing is left.
 func TestGreen(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, mockOptions(*boot,
-		iaasmock.WithListLag(time.Second), iaasmock.WithDeleteDuration(2*time.Second), iaasmock.WithServerLabels(),
-		iaasmock.WithSeed(7)),
-		`{"operation":"ListNetworks","status":503,"count":1}`, // the first request of all
-		`{"preset":"unavailable","probability":0.01}`, `{"preset":"lost-answers","count":1}`,
-		`{"preset":"rate-limited-retry-after","probability":0.002}`,
-		`{"preset":"random-404","probability":0.3,"count":8}`,
-		`{"operation":"DeleteServer","dropAfter":true,"count":1}`,
-		`{"operation":"ListServers","ignoreSelector":true}`, `{"operation":"GetServer","forbiddenAfterDelete":true}`,
-	)
-	before := p.ids()
-	r := newProgram(t, p, "--patience="+(time.Minute+6**boot).String())
+	quota := iaasmock.Quota{VCPUs: 100, RAM: 1_000_000, Volumes: 100, Gigabytes: 1_000, NICs: 100}
+	m := newMock(t, iaasmock.WithBootDuration(*boot), iaasmock.WithQuota(quota))
+	m.makeServer(t, "database", iaasmock.DefaultNetworkID, "")
+	before := m.ids()
+	r := newProgram(t, m)
 	r.run(t, exitGreen)
-	p.expectOnly(t, before)
-	expectNoSecrets(t, p, r)
-	expectReport(t, r.report,
-		`A server that was just made is there for GET \| .*\d–\d`,
-		`Lists show a new server within settle, 30 s \| .*\d–\d`,
-		`A server boots within .* \| .*\d–\d`, `A DELETE shows as DELETING within 15 s \| .*\d–\d`,
-		`A deleted server is gone within minutes, to GET \| .*\d–\d`,
-		`A deleted server is gone within minutes, to lists \| .*\d–\d`,
-		`DELETE is accepted in any status.* \| .*CREATING: 204`,
-		`GET after a deletion answers 404, or 403 \| 403`, `Statuses of servers \| ACTIVE`,
-		`A server that goes takes its NIC .* \| 0 left, and 0 that`,
-		`key in \(value-none\): IGNORED`, `key!=value: IGNORED`,
-		`Labels may have keys .* \| NIC: 200; server: 200; volume: 200`,
-		`A server may have 256 labels \| 256 more: 200, 2[56]\d shown`,
-		`Metadata that was sent shows \| sent 1 key, shown {"mcm-cloud-test":"probe"}`,
-		`The console log can be read \| 200, 0 characters \d+s after its POST`,
-		`An X-Request-Id that was sent is kept \| kept: `, `Volumes show bootable \| of a boot volume: true`,
-		`Names of servers are not unique \| a second server of a name: 201`,
-		`userData over 64 KiB \| 70 KiB of base64: 201`,
-		`imageId: \w+, .*machineType: \w+, `, `errorMessage says why .* \| ERROR: "`,
-		`Headers of answers.* \| .*429 with Retry-After: "5".*X-Request-Id`,
-		`Answers by operation.* \| .*404 application/json {"code":404.*POST /servers: 201`,
-		"version "+testVersion, `and made \d+ servers`, `quota \| not met`,
-	)
+	m.expectOnly(t, before)
+	if made := m.History().ServersCreated; made < 4 || made > 1+4+maxProbeServers {
+		t.Errorf("%d servers were made", made)
+	}
+	expectRows(t, r.report, map[string]string{
+		"The driver makes three Machines":                  `in \d+`,
+		"The driver rolls one Machine":                     `in \d+`,
+		"The driver deletes three Machines":                `in \d+`,
+		"GET of a server that never was":                   `refused: 404 {"code":404`,
+		"Claims of an access token":                        `exp, iat, .*; valid for 600 s`,
+		"List in a region that does not exist":             `refused: 404`,
+		"Time until a list by selector shows a new server": `\d\.\d to \d+\.\d s after`,
+		"Labels in lists without details":                  `1 shown, 1 was sent`,
+		"DELETE of a server that is CREATING":              `accepted$`,
+		"GET of a server after its DELETE":                 `after 1 s: .*; gone after .* s, refused: 404 .* 1 h: not told`,
+		"POST above the quota":                             `refused: 403 .*Quota exceeded for gigabytes`,
+		"userData of 64 KiB":                               `64 KiB of base64: accepted; 64 KiB before base64: accepted`,
+		"A server with 65 labels":                          `^accepted$`,
+		"A server with imageId alone":                      `accepted; \w+, no boot volume shown`,
+		"The boot volume of a server in ERROR":             `ERROR, `,
+		"Idle connections":                                 `after 100ms: still open; 200ms: still open`,
+		"Headers of answers":                               `X-Request-Id`,
+		"Left at the end":                                  `no server, NIC or volume`,
+	})
+	head := readFile(t, r.report)
+	t.Log(head)
+	if !strings.Contains(head, "version "+testVersion) || !strings.Contains(head, "\nGreen.\n") {
+		t.Error(head)
+	}
+	r.expectSaid(t, "stackit server describe ")
+	expectNoSecrets(t, m, r)
 }
 
-// oldRun is a run that is over, and has left a server.
-const (
-	oldRun    = "20200101-000000-abcd"
-	oldServer = "mcm-cloud-test-" + oldRun + "-first"
-)
-
-// makeOld makes what the old run has left, and returns the IDs.
-func (p project) makeOld(t *testing.T) (network, server string) {
+// expectRows expects exactly these rows in the report, by regular expressions.
+func expectRows(t *testing.T, path string, rows map[string]string) {
 	t.Helper()
-	network = p.make(t, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
-	return network, p.makeServer(t, oldServer, map[string]any{"networking": inNetwork(network)})
+	content, found := readFile(t, path), 0
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*) \|$`).FindAllStringSubmatch(content, -1) {
+		if row[1] == "Question" {
+			continue
+		}
+		found++
+		if want := rows[row[1]]; want == "" || !regexp.MustCompile(want).MatchString(row[2]) {
+			t.Errorf("%s: %s; want %s", row[1], row[2], want)
+		}
+	}
+	if found != len(rows) {
+		t.Errorf("%d rows, want %d:\n%s", found, len(rows), content)
+	}
 }
 
-// expectNoSecrets looks for what is nobody's business in what the run printed and reported: the output alone
-// names the project. Each exchange is a line of JSON.
-func expectNoSecrets(t *testing.T, p project, r program) {
+// expectNoSecrets looks for secrets in what the run has printed and written: the output alone names the
+// project. Each exchange is a line of JSON.
+func expectNoSecrets(t *testing.T, m *mock, r *program) {
 	t.Helper()
-	key, lines := readFile(t, p.keyFile), readFile(t, strings.TrimSuffix(r.report, ".md")+".jsonl")
-	secrets := []string{iaasmock.DefaultProjectID, "BEGIN ", "eyJ"}
-	for _, found := range regexp.MustCompile(`"(?:kid|iss|sub|id)": ?"([^"]+)"`).FindAllStringSubmatch(key, -1) {
+	lines := r.exchanges(t)
+	secrets := []string{iaasmock.DefaultProjectID, "BEGIN ", "eyJ", "@sa.stackit", "database"}
+	fields := regexp.MustCompile(`"(?:kid|iss|sub|id)": ?"([^"]+)"`)
+	for _, found := range fields.FindAllStringSubmatch(m.settings.key, -1) {
 		secrets = append(secrets, found[1])
 	}
-	if len(secrets) < 6 {
+	if len(secrets) < 8 {
 		t.Fatalf("the key has no more secrets than %d", len(secrets))
 	}
 	output := strings.ReplaceAll(r.said(t), iaasmock.DefaultProjectID, "")
@@ -103,171 +100,175 @@ func expectNoSecrets(t *testing.T, p project, r program) {
 			}
 		}
 	}
-	for _, secret := range []string{"10.0.", "@", "IyBjbG91ZC1pbml0"} {
+	for _, secret := range []string{"10.128.", "I2Nsb3Vk"} { // addresses, userData
 		if strings.Contains(lines, secret) {
 			t.Errorf("the exchanges have %q", secret)
 		}
 	}
-	count := 0
+	calls := map[bool]int{}
 	for line := range strings.Lines(lines) {
-		var exchange struct {
-			Method, Path string
-			Status       int
-		}
-		if err := json.Unmarshal([]byte(line), &exchange); err != nil || exchange.Method == "" || exchange.Path == "" {
+		var e exchange
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Sidecar == "" && (e.Method == "" || e.Path == "") {
 			t.Fatalf("%s: %v", line, err)
 		}
-		count++
+		calls[e.Sidecar != ""]++
 	}
-	if count < 200 {
-		t.Errorf("there are %d exchanges", count)
-	}
-}
-
-// expectReport looks for what was to be measured.
-func expectReport(t *testing.T, path string, rows ...string) {
-	t.Helper()
-	content := readFile(t, path)
-	for _, row := range rows {
-		if !regexp.MustCompile(row).MatchString(content) {
-			t.Errorf("%q is not in\n%s", row, content)
-		}
+	if calls[false] < 50 || calls[true] < 15 || !strings.Contains(lines, "(and 1 that are not the run's)") {
+		t.Errorf("there are %v exchanges", calls)
 	}
 }
 
-// TestRed runs the suite against APIs that are wrong in one way each, and without a control plane: it is red,
-// says in a line what it saw, and nothing of the run is left.
-func TestRed(t *testing.T) {
+// A server that does not boot ends the life, and the reason is told.
+func TestServerInErrorIsRed(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		name   string
-		boot   time.Duration
-		args   []string
-		faults []string
-		want   string
-	}{
-		{
-			name: "is slower than the limit", boot: time.Hour, args: []string{"--limit=3m", "--patience=1h"},
-			want: `not all was done after 2m`,
-		},
-		{
-			name: "never deletes", args: []string{"--patience=1m"},
-			faults: []string{`{"preset":"stuck-deleting","count":5}`},
-			want:   `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
-		},
-		{
-			name: "keeps volumes that it names", faults: []string{`{"operation":"CreateServer","ownBootVolume":true}`},
-			want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`,
-		},
-		{
-			name: "doubles", faults: []string{"duplicate-servers"}, want: `2 servers of the name \S+, after 1 POSTs`,
-		},
-		{
-			name: "boots no server", faults: []string{"boot-error"},
-			want: `ended in ERROR: "Build of instance aborted: Failed to allocate`,
-		},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			p := newProject(t, mockOptions(max(row.boot, time.Second)), row.faults...)
-			before := p.ids()
-			r := newProgram(t, p, row.args...)
-			r.run(t, exitRed)
-			r.expectVerdict(t, row.want)
-			p.expectOnly(t, before)
-		})
-	}
+	m := newMock(t)
+	before := m.ids()
+	m.fault(t, "boot-error")
+	r := newProgram(t, m, "--only=life")
+	r.run(t, exitRed)
+	r.expectVerdict(t, `the life: The driver makes three Machines: server \S+ is in ERROR: Build of instance aborted`)
+	m.expectOnly(t, before)
 }
 
-// expectVerdict looks for a regular expression in the line that says why a run is red.
-func (r program) expectVerdict(t *testing.T, want string) {
+// expectVerdict looks for a regular expression in the line with the reason why a run is red.
+func (r *program) expectVerdict(t *testing.T, want string) {
 	t.Helper()
-	verdict := regexp.MustCompile(`(?m)^RED: .*$`).FindString(r.said(t))
+	verdict := regexp.MustCompile(`(?ms)^RED: .*`).FindString(r.said(t))
 	if !regexp.MustCompile(want).MatchString(verdict) {
 		t.Errorf("want %q in:\n%s", want, r.said(t))
 	}
 }
 
-// TestFewRights has an account that may do less, an API that refuses what the driver never asks for, and an
-// older run that cannot be swept: all of that is told, and none makes the run red. A control plane that does not
-// start does.
-func TestFewRights(t *testing.T) {
+const keepsVolumes = `{"operation":"CreateServer","ownBootVolume":true}`
+
+// An API that keeps volumes makes a run red. They are named and deleted.
+func TestLeftoverIsRed(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, mockOptions(time.Second),
-		`{"operation":"GetVolume","status":403}`, `{"operation":"UpdateVolume","status":500}`,
-		`{"operation":"GetServerLog","status":403}`,
-		`{"operation":"DeleteServer","server":"`+oldServer+`","status":409}`,
-		`{"operation":"DeleteServer","status":409,"count":9}`,
-	)
-	p.makeOld(t)
-	before := p.ids()
-	p.fault(t, `{"preset":"wrong-server","count":1}`)
-	p.fault(t, `{"operation":"CreateNetwork","dropAfter":true,"count":1}`)
-	r := newProgram(t, p)
-	r.Env = append(r.Env, "KUBEBUILDER_ASSETS="+failingAssets(t))
+	m := newMock(t)
+	before := m.ids()
+	m.fault(t, keepsVolumes)
+	r := newProgram(t, m, "--only=probes")
 	r.run(t, exitRed)
-	r.expectVerdict(t, "^RED: the driver makes a server .*: etcd")
-	p.expectOnly(t, before)
-	expectReport(t, r.report,
-		`A server that goes takes .* \| 0 left, and [1-9]\d* that`, `volume: 500`, `CREATING: 409`,
-		`The console log can be read \| not allowed`, `Volumes show bootable \| not allowed`,
-		`GET after a deletion answers 404, or 403 \| 404`,
-		`key in \(value-none\): excludes it`, `key!=value: excludes it`,
-		// What a POST made without showing it was found, and not made again.
-		`and made 3 servers`, `PATCH [^;]*; POST /networks: no answer; POST /servers`,
-	)
-	r.expectSaid(t, "LEFT: server ", "("+oldServer+")", "LEFT: network ", "Try again: make test-cloud-sweep RUN="+oldRun)
-	if strings.Contains(readFile(t, strings.TrimSuffix(r.report, ".md")+".jsonl"), oldServer) {
-		t.Error("the exchanges name a server that is not the run's")
-	}
+	r.expectVerdict(t, `left without their server after 4s: .*volume \S+ \(of \S+-probe-first\)`)
+	m.expectOnly(t, before)
 }
 
-// failingAssets returns a folder with an etcd and a kube-apiserver that end at once.
-func failingAssets(t *testing.T) string {
-	t.Helper()
-	program, err := exec.LookPath("false")
+// What cannot be deleted is named once more at the end, with commands that try again.
+func TestLeftoverIsNamed(t *testing.T) {
+	t.Parallel()
+	m := newMock(t)
+	before := m.ids()
+	m.fault(t, keepsVolumes)
+	m.fault(t, `{"operation":"DeleteVolume","status":409}`)
+	r := newProgram(t, m, "--only=probes")
+	r.begin(t)
+	await(t, "a refused DELETE", func() bool { return strings.Contains(r.said(t), "sweep: DELETE of volume") })
+	r.signal(t, syscall.SIGINT)
+	r.expectEnd(t, exitRed)
+	wanted := []string{"Try again: make test-cloud-sweep RUN=" + r.name(t)}
+	for id := range m.ids() {
+		if volume, is := strings.CutPrefix(id, "volume "); is && !before[id] {
+			wanted = append(wanted, "stackit volume delete "+volume)
+		}
+		if !before[id] {
+			wanted = append(wanted, "LEFT: "+id)
+		}
+	}
+	if len(wanted) < 4 {
+		t.Errorf("no more was left than %v", wanted)
+	}
+	r.expectSaid(t, wanted...)
+}
+
+// After Ctrl-C the run deletes what the driver and the probes have made.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	m := newMock(t, iaasmock.WithBootDuration(time.Hour))
+	before := m.ids()
+	r := newProgram(t, m)
+	r.begin(t)
+	await(t, "the driver's servers", func() bool {
+		count := 0
+		for _, server := range m.Servers() {
+			if strings.Contains(server.Name, "-stays-") || strings.Contains(server.Name, "-rolled-") {
+				count++
+			}
+		}
+		return count == 3
+	})
+	r.signal(t, syscall.SIGINT)
+	r.expectEnd(t, exitRed)
+	r.expectVerdict(t, "interrupt")
+	r.expectSaid(t, "Deletes the network and what is left. Ctrl-C ends it at once.")
+	m.expectOnly(t, before)
+}
+
+// The terminal is closed, and with it the program that reads the output.
+func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
+	m := newMock(t)
+	before := m.ids()
+	r := newProgram(t, m, "--only=probes")
+	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if err := os.Symlink(program, filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return folder
+	r.Stdout, r.Stderr = writer, writer
+	r.begin(t)
+	_ = writer.Close()
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	await(t, "a server", func() bool { return len(m.Servers()) > 0 })
+	_ = reader.Close()
+	r.signal(t, syscall.SIGHUP)
+	r.expectEnd(t, exitRed)
+	m.expectOnly(t, before)
 }
 
-// Without settings, programs or a yes, nothing is made. Who is asked reads where, what, how much, and what
-// older runs have left, which a sweep deletes. It fails as long as somebody's NIC keeps the network.
+// Another user's server in the run's network stays, and so does the network. Both are named.
+func TestForeignServerStays(t *testing.T) {
+	t.Parallel()
+	m := newMock(t)
+	before := m.ids()
+	r := newProgram(t, m, "--only=probes")
+	r.begin(t)
+	await(t, "a server", func() bool { return len(m.Servers()) > 0 })
+	network := m.Servers()[0].NetworkID
+	foreign := m.makeServer(t, "database", network, "")
+	r.expectEnd(t, exitRed)
+	r.expectVerdict(t, `the network stays, because of what is not the run's: server `+foreign)
+	r.expectSaid(t, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+r.name(t))
+	servers := m.Servers()
+	if len(servers) != 1 || servers[0].ID != foreign || servers[0].Status != iaasmock.StatusActive {
+		t.Errorf("there are %v", servers)
+	}
+	if err := m.RemoveServer(foreign); err != nil {
+		t.Fatal(err)
+	}
+	sweepRun(t, m, r.name(t))
+	m.expectOnly(t, before)
+}
+
+// Without settings, programs or a yes, nothing is made. The question shows where, what and how much.
 func TestNothingIsMadeUnasked(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, mockOptions(time.Second))
-	before := p.ids()
-	network, server := p.makeOld(t)
-	left := p.ids()
+	m := newMock(t)
+	before := m.ids()
 	for variable, said := range map[string][]string{
 		"YES=": {
-			"region eu01, at " + p.url + "\n  WHICH IS NOT https://iaas.api.stackit.cloud", "about 10, at most 18",
-			"mcm-cloud-test-<run>, for this run alone", "7 to 10 minutes", "at most 144, and 48 GB hours",
-			"what older runs have left", "network " + network, "server " + server, "Type yes",
+			"region eu01, at " + m.url + "\n  WHICH IS NOT https://iaas.api.stackit.cloud", "each with a volume of 20 GB",
+			"mcm-cloud-test-<run>, for this run alone", "at most 15m0s", "half an hour of one such server", "Type yes",
 		},
 		"KUBEBUILDER_ASSETS=" + t.TempDir(): {"KUBEBUILDER_ASSETS must name"},
 		"STACKIT_PROJECT_ID=":               {"STACKIT_PROJECT_ID is not set"},
+		"STACKIT_IMAGE_ID=":                 {"STACKIT_IMAGE_ID is not set"},
 	} {
-		r := newProgram(t, p)
+		r := newProgram(t, m)
 		r.Env = append(r.Env, variable)
 		r.run(t, exitNothingMade)
 		r.expectSaid(t, said...)
 	}
-	p.expectOnly(t, left)
-	nic := p.make(t, api.PathNICs(network), map[string]any{"name": "database"})
-	r := newProgram(t, p, "sweep")
-	r.run(t, exitRed)
-	r.expectSaid(t, "since NIC "+nic, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+oldRun)
-	if _, err := p.client.Do(t.Context(), http.MethodDelete, api.PathNICs(network)+"/"+nic, nil); err != nil {
-		t.Fatal(err)
+	m.expectOnly(t, before)
+	if calls := m.Calls(); len(calls) > 0 {
+		t.Errorf("there were calls: %v", calls)
 	}
-	sweepRun(t, p, "")
-	p.expectOnly(t, before)
 }

@@ -14,10 +14,9 @@ import (
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
-// Environment variables; those of package spi say where the API is.
+// Environment variables, in addition to those with the URLs, which package spi reads.
 const (
 	envProjectID   = "STACKIT_PROJECT_ID"
 	envRegion      = "STACKIT_REGION"
@@ -31,24 +30,27 @@ const (
 	envYes         = "YES"
 )
 
-// settings are the settings of a run.
+// settings are what the environment sets.
 type settings struct {
-	api.Account
+	projectID, region string
+	// key is the service-account key (JSON).
+	key    string
+	config spi.Config
 
 	imageID, machineType string
-	// zone may be "": then the API chooses.
+	// zone may be "": then the API chooses one.
 	zone string
 	// report is the report's file name.
 	report string
-	// sweepRun is a run to sweep at once, whatever its age; may be "".
+	// sweepRun is a run to sweep whatever its age; it may be "".
 	sweepRun string
 	// yes skips the confirmation.
 	yes bool
 }
 
-// readSettings reads the settings with lookup (os.LookupEnv). forServers says that servers will be
-// created: a sweep needs neither image nor machine type. The error names every variable that is missing
-// or wrong. It contains no value: one variable is easily mistaken for another.
+// readSettings reads the settings with lookup (os.LookupEnv). A sweep (forServers is false) needs neither
+// image nor machine type. The error names every variable that is missing or wrong, and contains no value:
+// variables are easily mistaken for each other.
 func readSettings(lookup func(string) (string, bool), forServers bool) (settings, error) {
 	var problems []error
 	get := func(name string) string {
@@ -63,55 +65,54 @@ func readSettings(lookup func(string) (string, bool), forServers bool) (settings
 		return value
 	}
 	s := settings{
-		Account: api.Account{
-			ProjectID: required(envProjectID, "the project's UUID"),
-			Region:    required(envRegion, `the region, such as "eu01"`),
-		},
-		zone: get(envZone), report: cmp.Or(get(envReport), "cloud-report.md"),
+		projectID: required(envProjectID, "the project's UUID"),
+		region:    required(envRegion, `the region, such as "eu01"`),
+		zone:      get(envZone), report: cmp.Or(get(envReport), "cloud-report.md"),
 		sweepRun: get(envRun), yes: get(envYes) == "1",
 	}
 	if forServers {
 		s.imageID = required(envImageID, "the UUID of an image that the servers boot")
 		s.machineType = required(envMachineType, "a small machine type")
 	}
-	if s.sweepRun != "" && !api.IsRun(s.sweepRun) {
-		problems = append(problems, fmt.Errorf("%s must be what a run has printed, such as 20261123-071100-abcd", envRun))
+	if s.sweepRun != "" && !isRunName(s.sweepRun) {
+		problems = append(problems,
+			fmt.Errorf("%s must be a name that a run has printed, such as 20261123-071100-abcd", envRun))
 	}
-	key, err := readKey(get(envKeyPath), get(envKey))
-	s.Key = key
-	config, configErr := spi.ConfigFromEnvironment(lookup)
-	problems = append(problems, err, configErr)
-	if config.NoAuth {
+	var keyErr, configErr error
+	s.key, keyErr = readKey(get(envKeyPath), get(envKey))
+	s.config, configErr = spi.ConfigFromEnvironment(lookup)
+	problems = append(problems, keyErr, configErr)
+	if s.config.NoAuth {
 		problems = append(problems, fmt.Errorf("%s is set: this suite tests authentication, too", spi.EnvNoAuth))
 	}
-	s.Endpoint, s.TokenURL = cmp.Or(config.Endpoint, spi.DefaultEndpoint), config.TokenURL
+	s.config.Endpoint = cmp.Or(s.config.Endpoint, spi.DefaultEndpoint)
 	return s, errors.Join(problems...)
 }
 
-// readKey reads the key from a file, or takes it as it is. What is no key, the client refuses.
-func readKey(path, key string) ([]byte, error) {
+// readKey returns the key of the file at path, or key itself. A session refuses what is no key.
+func readKey(path, key string) (string, error) {
 	switch {
 	case path != "" && key != "":
-		return nil, fmt.Errorf("set only one of %s and %s", envKeyPath, envKey)
+		return "", fmt.Errorf("set only one of %s and %s", envKeyPath, envKey)
 	case path == "" && key == "":
-		return nil, fmt.Errorf("%s is not set: the file with a service account key; or %s, the key", envKeyPath, envKey)
+		return "", fmt.Errorf("%s is not set: the file with a service-account key; or %s, the key itself", envKeyPath, envKey)
 	case key != "":
-		return []byte(key), nil
+		return key, nil
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the file cannot be read: %w", envKeyPath, errors.Unwrap(err))
+		return "", fmt.Errorf("%s: the file cannot be read: %w", envKeyPath, errors.Unwrap(err))
 	}
-	return content, nil
+	return string(content), nil
 }
 
-// confirmed says whether the run may begin: YES=1 is set, or somebody types yes. Where nobody can be asked,
-// or ctx ends (Ctrl-C) before the answer, the answer is no.
+// confirmed reports whether the run may begin: YES=1 is set, or the user types yes. End of input and the
+// end of ctx (Ctrl-C) mean no.
 func (s settings) confirmed(ctx context.Context, in io.Reader, out io.Writer) bool {
 	if s.yes {
 		return true
 	}
-	_, _ = fmt.Fprintf(out, "Go on? Type yes (nobody is asked with %s=1): ", envYes)
+	_, _ = fmt.Fprintf(out, "Go on? Type yes (%s=1 skips this question): ", envYes)
 	answers := make(chan string, 1)
 	go func() {
 		answer, _ := bufio.NewReader(in).ReadString('\n')

@@ -35,12 +35,12 @@ func read(variables map[string]string, forServers bool) (settings, error) {
 
 func TestRightSettings(t *testing.T) {
 	s, err := read(right(t, nil), true)
-	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` ||
-		s.Endpoint != "https://iaas.api.stackit.cloud" || s.yes {
+	if err != nil || s.projectID != someUUID || s.key != `{"id":"secret-of-the-key"}` ||
+		s.config.Endpoint != "https://iaas.api.stackit.cloud" || s.yes {
 		t.Errorf("%+v, %v", s, err)
 	}
 	sweep := map[string]string{envImageID: "", envMachineType: "", envKey: `{"id":"direct"}`, envKeyPath: ""}
-	if s, err := read(right(t, sweep), false); err != nil || string(s.Key) != `{"id":"direct"}` {
+	if s, err := read(right(t, sweep), false); err != nil || s.key != `{"id":"direct"}` {
 		t.Errorf("a sweep needs no image: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
-		"run":            {envRun, "SECRET", envRun + " must be what a run has printed"},
+		"run":            {envRun, "SECRET", envRun + " must be a name that a run has printed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(right(t, map[string]string{row.variable: row.value}), true)

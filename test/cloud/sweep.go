@@ -7,392 +7,357 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 )
 
-// sweep deletes what a run of the suite has created: its networks, the servers in them that have a name of
-// the run, and what the run has noted by ID, whatever its name. It reports anything else in the networks, and
-// then keeps them.
+// sweep knows what a run has made, and deletes it: the run's network by its name, servers with a name of
+// the run that are in this network, and what it has noted by ID, the NICs and boot volumes that the API
+// made for those servers. Everything else in the network stays, and so does the network then.
 type sweep struct {
 	*options
+	*project
 
-	api *api.Client
 	// name is the run's.
 	name string
-	// noted are the resources of the run, in the order they were found.
-	noted []*thing
-	// strangers are the NICs in its networks that are not the run's.
-	strangers []api.Thing
-	// told are the lines of the output: each is written once.
-	told map[string]bool
+
+	mu sync.Mutex
+	// noted are the run's resources by ID. An entry stays when the resource is gone: lists may show it again.
+	noted map[string]thing
+	// present are the resources of the last look, and those noted since.
+	present map[string]thing
+	// printed are the lines that were printed: each is printed once.
+	printed map[string]bool
 }
 
-// thing is a resource that the run has created.
-type thing struct {
-	api.Thing
-
-	// shown says that a GET has shown the resource; hidden, that the account may not read it.
-	shown, hidden bool
-	// holder is the ID of the server that a NIC or a volume is attached to.
-	holder string
-	// absent counts the answers in a row that did not show it.
-	absent int
-	// asked is when the last DELETE was sent; removed says that one was accepted, or may have been.
-	asked   time.Time
-	removed bool
-	// refused says that the last DELETE was.
-	refused bool
-}
-
-// gone reports whether two answers in a row did not show the resource: one proves nothing.
-func (t *thing) gone() bool { return t.absent >= 2 }
-
-func (o *options) newSweep(client *api.Client, run string) *sweep {
-	return &sweep{options: o, api: client, name: run, told: map[string]bool{}}
-}
-
-// note adds resources that are known by ID.
-func (s *sweep) note(things ...api.Thing) {
-	for _, t := range things {
-		if known := s.known(t.ID); known != nil {
-			known.Deleting = known.Deleting || t.Deleting
-		} else {
-			s.noted = append(s.noted, &thing{Thing: t})
-		}
+func (o *options) newSweep(p *project, run string) *sweep {
+	return &sweep{
+		options: o, project: p, name: run,
+		noted: map[string]thing{}, present: map[string]thing{}, printed: map[string]bool{},
 	}
 }
 
-// known returns the noted resource with this ID, nil if there is none.
-func (s *sweep) known(id string) *thing {
-	if i := slices.IndexFunc(s.noted, func(t *thing) bool { return t.ID == id }); i >= 0 {
-		return s.noted[i]
+// add adds a resource of the run.
+func (s *sweep) add(t thing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted[t.id], s.present[t.id] = t, t
+}
+
+// known returns a noted resource.
+func (s *sweep) known(id string) (thing, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.noted[id]
+	return t, ok
+}
+
+// isOurs reports whether a resource was noted.
+func (s *sweep) isOurs(id string) bool {
+	_, ok := s.known(id)
+	return ok
+}
+
+// mentions reports whether a text has the run's name or a noted ID.
+func (s *sweep) mentions(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isIn := func(id string) bool { return strings.Contains(text, id) }
+	return isIn(networkName(s.name)) || slices.ContainsFunc(slices.Collect(maps.Keys(s.noted)), isIn)
+}
+
+// view is what the project's lists show of the run.
+type view struct {
+	servers []iaas.Server
+	// parts are the NICs and volumes of the run's servers.
+	parts    []thing
+	networks []thing
+	// foreign are resources of others that keep the run's network or a part in use.
+	foreign []thing
+}
+
+// ours returns the run's resources, without its networks.
+func (v *view) ours() []thing {
+	var things []thing
+	for i := range v.servers {
+		things = append(things, serverThing(&v.servers[i]))
+	}
+	return append(things, v.parts...)
+}
+
+func serverThing(server *iaas.Server) thing {
+	return thing{kind: kindServer, id: server.GetId(), name: server.GetName()}
+}
+
+// look reads the project's lists. An error means that not all could be read.
+func (s *sweep) look(ctx context.Context) (*view, error) {
+	networks, err := s.networks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := s.servers(ctx, "", true)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{}
+	for i := range networks {
+		if networks[i].GetName() == networkName(s.name) {
+			t := thing{kind: kindNetwork, id: networks[i].GetId(), name: networks[i].GetName()}
+			s.add(t)
+			v.networks = append(v.networks, t)
+		}
+	}
+	for i := range servers {
+		if s.claims(&servers[i]) {
+			v.servers = append(v.servers, servers[i])
+		}
+	}
+	for _, network := range v.networks {
+		if err := s.lookAtNICs(ctx, v, network.id); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.lookAtVolumes(ctx, v); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.present)
+	for _, t := range append(v.ours(), v.networks...) {
+		s.present[t.id] = t
+	}
+	return v, nil
+}
+
+// claims reports whether a server is the run's, and notes it with its parts. A server that is CREATING or in
+// ERROR may have no NIC.
+func (s *sweep) claims(server *iaas.Server) bool {
+	if !strings.HasPrefix(server.GetName(), namesBegin(s.name)) || server.GetStatus() == statusDeleted {
+		return false
+	}
+	isInside := func(nic iaas.ServerNetwork) bool { return s.isOurs(nic.GetNetworkId()) }
+	nics := server.GetNics()
+	if len(nics) > 0 && !slices.ContainsFunc(nics, isInside) {
+		s.printOnce("leaves server %s (%s): it is in another network than the run's", server.GetId(), server.GetName())
+		return false
+	}
+	s.add(serverThing(server))
+	for _, nic := range nics {
+		if isInside(nic) {
+			s.add(thing{kind: kindNIC, id: nic.GetNicId(), name: server.GetName(), network: nic.GetNetworkId()})
+		}
+	}
+	volume := server.GetBootVolume()
+	if id := volume.GetId(); id != "" {
+		s.add(thing{kind: kindVolume, id: id, name: server.GetName()})
+	}
+	return true
+}
+
+// lookAtNICs adds the NICs in a network of the run. A NIC is the run's if it was noted or is attached to a
+// server that was, unless it is attached to another server now.
+func (s *sweep) lookAtNICs(ctx context.Context, v *view, network string) error {
+	nics, err := s.nics(ctx, network)
+	if isGone(err) { // The network has gone since it was listed.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range nics {
+		nic := &nics[i]
+		t, isNoted := s.known(nic.GetId())
+		if !isNoted {
+			t = thing{kind: kindNIC, id: nic.GetId(), name: nic.GetName(), network: network}
+		}
+		switch device := nic.GetDevice(); {
+		case nic.GetType() == "gateway" || nic.GetType() == "metadata": // the network's own
+		case device != "" && !s.isOurs(device):
+			v.foreign = append(v.foreign, thing{kind: kindServer, id: device})
+		case device != "" || isNoted:
+			v.parts = append(v.parts, t)
+		default:
+			v.foreign = append(v.foreign, t)
+		}
 	}
 	return nil
 }
 
-// present returns the noted resources that are not known to be gone.
-func (s *sweep) present(kinds ...string) (present []*thing) {
-	for _, t := range s.noted {
-		if slices.Contains(kinds, t.Kind) && !t.gone() {
-			present = append(present, t)
+// lookAtVolumes adds the boot volumes that were noted. One that is attached to a server of others stays.
+func (s *sweep) lookAtVolumes(ctx context.Context, v *view) error {
+	volumes, err := s.volumes(ctx)
+	for i := range volumes {
+		t, isNoted := s.known(volumes[i].GetId())
+		switch holder := volumes[i].GetServerId(); {
+		case !isNoted:
+		case holder != "" && !s.isOurs(holder):
+			v.foreign = append(v.foreign, thing{kind: kindServer, id: holder})
+		default:
+			v.parts = append(v.parts, t)
 		}
 	}
-	return present
+	return err
 }
 
-// isNamed reports whether a server or a NIC has a name of the run.
-func (s *sweep) isNamed(name string) bool { return strings.HasPrefix(name, api.Name(s.name, "")) }
-
-// tellOnce prints a line that the sweep has not printed before.
-func (s *sweep) tellOnce(format string, args ...any) {
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
-	if !s.told[text] {
-		s.told[text] = true
+// printOnce prints a line that this sweep has not printed before.
+func (s *sweep) printOnce(format string, args ...any) {
+	text := oneLine(fmt.Sprintf(format, args...))
+	s.mu.Lock()
+	isNew := !s.printed[text]
+	s.printed[text] = true
+	s.mu.Unlock()
+	if isNew {
 		s.say("sweep: %s", text)
 	}
 }
 
-// look reads what is left of the run. An error means that not all could be read. Where lists are refused, a
-// 403 for a resource says nothing: it is not read then.
-func (s *sweep) look(ctx context.Context) error {
-	networks, problem := s.api.Networks(ctx)
-	servers, err := s.api.Servers(ctx, "")
-	if err = errors.Join(problem, err); err != nil {
-		return err
-	}
-	var problems []error
-	for _, network := range networks {
-		if network.Name == api.NetworkName(s.name) {
-			s.show(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
-		}
-	}
-	for _, server := range servers {
-		if !s.isNamed(server.Name) || server.Status == api.StatusDeleted {
-			continue
-		}
-		if known := s.known(server.ID); known != nil {
-			known.absent = 0
-		} else {
-			problems = append(problems, s.claim(ctx, server.ID))
-		}
-	}
-	for _, t := range s.present(api.KindServer, api.KindVolume, api.KindNetwork) {
-		problems = append(problems, s.read(ctx, t))
-	}
-	problems = append(problems, s.readNICs(ctx))
-	if len(s.present(api.KindServer)) > 0 {
-		// Of a server that is new, a part may not show yet.
-		for _, part := range s.present(api.KindNIC, api.KindVolume) {
-			part.absent = 0
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// show notes a resource that a list shows.
-func (s *sweep) show(t api.Thing) {
-	s.note(t)
-	s.known(t.ID).absent = 0
-}
-
-// claim notes a server with a name of the run, and its parts, if it is in a network of the run's. A
-// server in CREATING or ERROR may have no NIC.
-func (s *sweep) claim(ctx context.Context, id string) error {
-	server, err := s.api.Server(ctx, id)
-	if err != nil || server == nil {
-		return err
-	}
-	parts := server.Parts(func(id string) bool {
-		network := s.known(id)
-		return network != nil && network.Kind == api.KindNetwork
-	})
-	isNIC := func(t api.Thing) bool { return t.Kind == api.KindNIC }
-	if len(server.NICs) > 0 && !slices.ContainsFunc(parts, isNIC) {
-		s.tellOnce("leaves server %s (%s): it is in another network than the run's", id, server.Name)
-		return nil
-	}
-	s.note(append([]api.Thing{{Kind: api.KindServer, ID: id, Name: server.Name}}, parts...)...)
-	return nil
-}
-
-// read reads a resource by its ID: a boot volume, for one, may have any name. NICs are read from lists.
-func (s *sweep) read(ctx context.Context, t *thing) error {
-	answer, err := s.api.Do(ctx, http.MethodGet, t.Path(), nil)
-	found := api.Item[struct{ ID, Status, ServerID string }](answer)
-	switch {
-	case err != nil:
-		return err
-	case answer.Absent(t.shown || t.Deleting) || found.Status == api.StatusDeleted:
-		t.absent++
-	case answer.Status == http.StatusForbidden:
-		t.hidden = true
-	case found.ID == "":
-		return answer.Err("GET " + t.Path())
-	default:
-		t.shown, t.hidden, t.absent, t.Status = true, false, 0, found.Status
-		t.holder = found.ServerID
-	}
-	return nil
-}
-
-// readNICs reads the NICs of the run's networks from their lists, as every account may that the driver works
-// with. A list says who has a NIC: what the run does not know of is not deleted.
-func (s *sweep) readNICs(ctx context.Context) error {
-	isShown := map[string]bool{}
-	s.strangers = nil
-	for _, network := range s.present(api.KindNetwork) {
-		if network.Deleting {
-			continue // its NICs are not there any more
-		}
-		nics, err := s.api.NICs(ctx, network.ID)
-		if err != nil {
-			return err
-		}
-		for _, nic := range nics {
-			t := api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: nic.Name, Network: network.ID}
-			switch {
-			case nic.Type == "gateway" || nic.Type == "metadata": // The network's own.
-			case s.known(nic.ID) != nil || s.isNamed(nic.Name) && nic.Device == "":
-				s.show(t)
-				s.known(nic.ID).holder, isShown[nic.ID] = nic.Device, true
-			default:
-				s.strangers = append(s.strangers, t)
+// awaitNothing waits until lists show no server of the run, and then for NICs and volumes, a few times as
+// long as lists may lag. The error names what is left.
+func (s *sweep) awaitNothing(ctx context.Context) error {
+	lookFor := func(kinds ...string) func(context.Context) (string, bool) {
+		return func(ctx context.Context) (string, bool) {
+			v, err := s.look(ctx)
+			if err != nil {
+				return describe(err), false
 			}
+			left := ofKinds(v.ours(), kinds...)
+			return texts(left), len(left) == 0
 		}
 	}
-	for _, t := range s.present(api.KindNIC) {
-		if !isShown[t.ID] {
-			t.absent++
-		}
+	if err := s.await(ctx, s.patience, lookFor(kindServer)); err != nil {
+		return fmt.Errorf("servers are left %w", err)
+	}
+	if err := s.await(ctx, 4*s.settle, lookFor(kindServer, kindNIC, kindVolume)); err != nil {
+		return fmt.Errorf("left without their server %w", err)
 	}
 	return nil
 }
 
-// isHeld reports whether a resource is attached to a server that is not the run's: it stays. The API deletes
-// a NIC that is attached.
-func (s *sweep) isHeld(t *thing) bool { return t.holder != "" && s.known(t.holder) == nil }
-
-// left returns the run's resources of these kinds that are not known to be gone, except what the account may
-// not read.
-func (s *sweep) left(kinds ...string) []api.Thing { return s.list(false, kinds) }
-
-// unreadable returns what the account may not read: nobody knows whether it is left.
-func (s *sweep) unreadable() []api.Thing { return s.list(true, api.Kinds) }
-
-func (s *sweep) list(hidden bool, kinds []string) (things []api.Thing) {
-	for _, t := range s.present(kinds...) {
-		if t.hidden == hidden {
-			things = append(things, t.Thing)
-		}
-	}
-	return things
-}
-
-// delete deletes what is left of the run: its servers, then what the API keeps of them, then its networks.
-// It returns what it found, without the networks. Its error says why it could not delete what is left.
-func (s *sweep) delete(ctx context.Context) (found []api.Thing, err error) {
-	defer func() {
-		for _, t := range s.noted {
-			if t.removed && t.Kind != api.KindNetwork {
-				found = append(found, t.Thing)
-			}
-		}
-	}()
-	var clean time.Time
+// delete deletes the run's servers, then what the API keeps of them, and its networks once lists have shown
+// nothing for as long as they may lag: a request that was in flight may still make a server. It returns what
+// it had to delete, without the networks.
+func (s *sweep) delete(ctx context.Context) (deleted []thing, err error) {
+	asked := map[string]time.Time{}
+	var cleanSince time.Time
 	for {
 		began := time.Now()
-		err := s.look(ctx)
-		s.remove(ctx, api.KindServer)
+		v, err := s.look(ctx)
 		switch {
-		case err != nil: // who holds a part may not be known
-			if ctx.Err() == nil {
-				s.tellOnce("not all could be read: %v", err)
-			}
-		case len(s.present(api.KindServer)) == 0:
-			s.remove(ctx, api.KindNIC, api.KindVolume)
+		case err != nil:
+			s.printOnce("not all could be read: %s", describe(err))
+			cleanSince = time.Time{}
+		case len(v.servers) > 0 || len(v.parts) > 0:
+			cleanSince = time.Time{}
+			deleted = append(deleted, s.remove(ctx, asked, due(v))...)
+		case cleanSince.IsZero():
+			cleanSince = began
+		case began.Sub(cleanSince) < s.settle:
+		case len(v.foreign) > 0:
+			return deleted, fmt.Errorf("the network stays, because of what is not the run's: %s", texts(v.foreign))
+		case len(v.networks) == 0:
+			return deleted, nil
+		default:
+			s.remove(ctx, asked, v.networks)
 		}
-		switch {
-		case err != nil || slices.ContainsFunc(s.present(api.PartKinds...), s.isToGo):
-			clean = time.Time{}
-		case clean.IsZero():
-			clean = began
-		case began.Sub(clean) >= s.settle:
-			if gone, err := s.removeNetworks(ctx); gone || err != nil {
-				return nil, err
-			}
-		}
-		if err := api.Pause(ctx, s.poll); err != nil {
-			return nil, err
+		if err := pause(ctx, s.poll); err != nil {
+			return deleted, err
 		}
 	}
 }
 
-// isToGo reports whether the networks wait for a resource in them: for what may not be read, until two DELETEs
-// say that it is gone, or one is refused.
-func (s *sweep) isToGo(t *thing) bool { return !s.isHeld(t) && (!t.hidden || !t.refused) }
-
-// removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
-func (s *sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
-	for _, t := range s.present(api.PartKinds...) {
-		if s.isHeld(t) {
-			return false, fmt.Errorf("sweep: the network stays, since %s is attached to server %s, which is not the run's",
-				t, t.holder)
-		}
+// due returns what can be deleted now: servers first, since the API deletes most of their parts with them.
+func due(v *view) []thing {
+	if len(v.servers) > 0 {
+		return ofKinds(v.ours(), kindServer)
 	}
-	if len(s.strangers) > 0 {
-		return false, fmt.Errorf("sweep: the network stays, since %s in it is not the run's", s.strangers[0])
-	}
-	networks := s.present(api.KindNetwork)
-	if len(s.left(api.PartKinds...)) == 0 {
-		s.remove(ctx, api.KindNetwork)
-	}
-	return len(networks) == 0, nil
+	return v.parts
 }
 
-// askAgain is how many times poll passes from one DELETE to the next.
-const askAgain = 10
+// ofKinds returns the things of these kinds.
+func ofKinds(things []thing, kinds ...string) []thing {
+	return slices.DeleteFunc(things, func(t thing) bool { return !slices.Contains(kinds, t.kind) })
+}
 
-// remove sends a DELETE for each resource of these kinds, unless the last one was a moment ago. No other
-// function of a sweep does.
-func (s *sweep) remove(ctx context.Context, kinds ...string) {
-	for _, t := range s.present(kinds...) {
-		if s.isHeld(t) || time.Since(t.asked) < askAgain*s.poll {
+// remove sends a DELETE for each thing, unless the last one was a moment ago. It returns those for which it
+// was the first.
+func (s *sweep) remove(ctx context.Context, asked map[string]time.Time, things []thing) (first []thing) {
+	const pollsBetween = 4
+	for _, t := range things {
+		last, again := asked[t.id]
+		if again && time.Since(last) < pollsBetween*s.poll {
 			continue
 		}
-		t.asked = time.Now()
-		s.tellOnce("deletes %s", t)
-		answer, err := s.api.Do(ctx, http.MethodDelete, t.Path(), nil)
-		t.refused = false
-		switch {
-		case answer.Succeeded():
-			t.Deleting, t.removed = true, true
-		case answer.Unknown():
-			t.Deleting, t.removed = t.Deleting || !t.hidden, t.removed || !t.hidden && ctx.Err() == nil
-			s.tellOnce("DELETE of %s answered %d: %v", t, answer.Status, err)
-		case t.hidden && answer.Absent(false):
-			t.absent++ // What may not be read shows by this alone.
-		case !answer.Absent(false):
-			t.refused = true
-			// An earlier DELETE of a network whose answer was lost was not carried out: NICs are looked at again.
-			t.Deleting = t.Deleting && t.Kind != api.KindNetwork
-			s.tellOnce("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
+		asked[t.id] = time.Now()
+		if !again {
+			first = append(first, t)
+		}
+		s.printOnce("deletes %s", t)
+		if err := s.project.delete(ctx, t); err != nil && !isGone(err) {
+			s.printOnce("DELETE of %s: %s", t, describe(err))
 		}
 	}
+	return first
 }
 
 // finish deletes what is left of the run. The last lines will name what could not be deleted.
-func (s *sweep) finish(ctx context.Context) (found []api.Thing, err error) {
-	found, err = s.delete(ctx)
-	for _, t := range s.unreadable() {
-		s.last = append(s.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
+func (s *sweep) finish(ctx context.Context) (deleted []thing, err error) {
+	deleted, err = s.delete(ctx)
+	if err == nil {
+		return deleted, nil
 	}
-	if err != nil {
-		left := s.left(api.Kinds...)
-		for _, t := range left {
-			s.last = append(s.last, fmt.Sprintf("LEFT: %s", t))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(s.present)) {
+		line := "LEFT: " + s.present[id].String()
+		if s.present[id].kind == kindVolume { // It has no name by which a later sweep would find it.
+			line += ": stackit volume delete " + id
 		}
-		s.last = append(s.last, "Try again: "+again(s.name))
-		err = fmt.Errorf("%w; left are %d things of run %s", err, len(left), s.name)
+		s.last = append(s.last, line)
 	}
-	return found, err
+	s.last = append(s.last, "Try again: "+again(s.name))
+	return deleted, fmt.Errorf("sweep: %w", err)
 }
 
-// sweepAll deletes what is left of runs older than an hour, and of the run that the settings name.
-func (o *options) sweepAll(ctx context.Context) error {
-	client, err := api.New(o.settings.Account, o.settings.Endpoint)
+// sweepRuns deletes what is left of runs that are older than an hour, and of the run that the settings name.
+func (o *options) sweepRuns(ctx context.Context) error {
+	p, err := newProject(o.settings, nil)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
 	ctx, cancel := withLimit(ctx, o.limit)
 	defer cancel()
 	o.say("Sweeps %s.", o.where())
-	var problem error
+	runs, err := oldRuns(ctx, p)
 	if run := o.settings.sweepRun; run != "" {
-		_, problem = o.newSweep(client, run).finish(ctx)
+		runs[run] = true
 	}
-	old, err := o.oldRuns(ctx, client)
-	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
+	for _, run := range slices.Sorted(maps.Keys(runs)) {
+		_, problem := o.newSweep(p, run).finish(ctx)
+		err = errors.Join(err, problem)
+	}
+	return err
 }
 
-// sweepOld sweeps old runs. One that is stuck costs three minutes of thirty.
-func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) (all error) {
-	for run := range old {
-		sweeping, stop := withLimit(ctx, o.limit/10)
-		_, err := o.newSweep(client, run).finish(sweeping)
-		stop()
-		all = errors.Join(all, err)
-	}
-	return all
-}
-
-// oldRuns returns the networks and servers with the name of a run that is over, by run. It waits while the
-// API is down for a minute.
-func (o *options) oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
-	runs, s := map[string][]api.Thing{}, o.newSweep(client, "")
-	add := func(t api.Thing) {
-		if run, ok := api.RunOf(t.Name); ok && api.IsOld(run, time.Now()) {
-			runs[run] = append(runs[run], t)
+// oldRuns returns the runs of which networks and servers are left, and which are over by their age.
+func oldRuns(ctx context.Context, p *project) (map[string]bool, error) {
+	runs := map[string]bool{}
+	add := func(name string) {
+		if run, ok := runOf(name); ok && isOld(run, time.Now()) {
+			runs[run] = true
 		}
 	}
-	err := o.awaitFor(ctx, 2*o.settle, "all lists", func(ctx context.Context) (string, bool, error) {
-		networks, problem := client.Networks(ctx)
-		servers, err := client.Servers(ctx, "")
-		if err = errors.Join(problem, err); err != nil {
-			s.tellOnce("not all could be read: %v", err)
-			return "", false, err
-		}
-		for _, network := range networks {
-			add(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
-		}
-		for _, server := range servers {
-			add(api.Thing{Kind: api.KindServer, ID: server.ID, Name: server.Name})
-		}
-		return "", true, nil
-	})
-	return runs, err
+	networks, networksErr := p.networks(ctx)
+	for i := range networks {
+		add(networks[i].GetName())
+	}
+	servers, serversErr := p.servers(ctx, "", false)
+	for i := range servers {
+		add(servers[i].GetName())
+	}
+	return runs, errors.Join(networksErr, serversErr)
 }

@@ -5,169 +5,169 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// sweptProject is a project with a network of a run, a server of its name elsewhere, and its sweep.
-type sweptProject struct {
-	project
-	*sweep
+// oldRun is a run that is over.
+const oldRun = "20200101-000000-abcd"
 
-	t       *testing.T
-	network string
-}
-
-func (p *sweptProject) server() string {
-	return p.makeServer(p.t, oldServer, map[string]any{"networking": inNetwork(p.network)})
-}
-
-func (p *sweptProject) makeNetwork() {
-	p.network = p.make(p.t, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
-}
-
-func (p *sweptProject) makeNIC(name string) string {
-	return p.make(p.t, api.PathNICs(p.network), map[string]any{"name": name})
+// quickOptions are those of a sweep of a mock.
+func quickOptions(s settings) *options {
+	return &options{
+		settings: s, out: io.Discard, limit: 10 * time.Minute, patience: 5 * time.Minute,
+		settle: 50 * time.Millisecond, poll: 5 * time.Millisecond,
+	}
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
+	const server = prefix + oldRun + "-first"
 	for name, row := range map[string]struct {
-		do func(p *sweptProject)
-		// found and hidden are kinds. left are those of what is left if the sweep fails.
-		found, hidden, left string
+		// make makes what the run has left in its network.
+		make func(t *testing.T, m *mock, s *sweep, network string)
+		// deleted are the kinds of what is deleted, left those of what stays besides the network.
+		deleted, left string
+		// reason is in the error if the network stays.
+		reason string
 	}{
-		"a server with its parts": {func(p *sweptProject) { p.server() }, "server", "", ""},
-		"a NIC of the run's name": {func(p *sweptProject) { p.makeNIC(api.Name(oldRun, "nic")) }, "NIC", "", ""},
-		"two networks of the name": {func(p *sweptProject) {
-			p.server()
-			p.makeNetwork()
-			p.server()
+		"a server": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.makeServer(t, server, network, "")
+		}, "server", "", ""},
+		"two networks of the name": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.makeServer(t, server, network, "")
+			m.makeServer(t, server, m.makeNetwork(t, networkName(oldRun)), "")
 		}, "server server", "", ""},
-		"a volume that the API keeps, and a random 404 to its GET": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 404, Count: 1})
-			p.server()
+		"a volume that the API keeps": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.fault(t, keepsVolumes)
+			m.makeServer(t, server, network, "")
 		}, "server volume", "", ""},
-		"a volume that may not be read, and is gone": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 403})
-			p.server()
+		"a NIC that was noted": {func(t *testing.T, m *mock, s *sweep, network string) {
+			s.add(thing{kind: kindNIC, id: m.makeNIC(t, network, "any"), network: network})
+		}, "NIC", "", ""},
+		"lost answers, outages and refusals": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.makeServer(t, server, network, "")
+			m.fault(t, `{"operation":"DeleteServer","dropAfter":true,"count":1}`)
+			m.fault(t, `{"operation":"DeleteServer","status":409,"count":1}`)
+			m.fault(t, `{"operation":"ListServers","status":500,"count":2}`)
+			m.fault(t, `{"operation":"DeleteNetwork","status":409,"count":1}`)
 		}, "server", "", ""},
-		"a volume that the API keeps, and does not show at first": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 404, Count: 3})
-			p.server()
+		"empty answers in place of a list": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.fault(t, keepsVolumes)
+			m.fault(t, `{"operation":"ListVolumes","status":204,"count":8}`)
+			m.makeServer(t, server, network, "")
 		}, "server volume", "", ""},
-		"a volume that may not be read, and an API that is down once": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 403})
-			p.Inject(iaasmock.Fault{Operation: "DeleteVolume", Status: 503, Count: 1})
-			p.server()
-		}, "server", "", ""},
-		"a volume that may not be read, and is kept": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 403})
-			p.server()
-		}, "server volume", "", ""},
-		"a volume that may be neither read nor deleted": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "GetVolume", Status: 403})
-			p.Inject(iaasmock.Fault{Operation: "DeleteVolume", Status: 403})
-			p.server()
-		}, "server", "volume", ""},
-		"a lost answer to DELETE, and 403 afterwards": {func(p *sweptProject) {
-			p.server()
-			p.Inject(iaasmock.Fault{Operation: "DeleteServer", DropAfter: true, Count: 1})
-			p.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: 403})
-			p.Inject(iaasmock.Fault{Operation: "GetServer", ForbiddenAfterDelete: true})
-		}, "server", "", ""},
-		"a random 404 to DELETE": {func(p *sweptProject) {
-			p.server()
-			p.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: 404, Count: 1})
-		}, "server", "", ""},
-		"two 404s to GETs of the network": {func(p *sweptProject) {
-			p.server()
-			p.Inject(iaasmock.Fault{Operation: "GetNetwork", Status: 404, Count: 2})
-		}, "server", "", ""},
-		"a server whose lists and GETs are refused": {func(p *sweptProject) {
-			p.note(api.Thing{Kind: api.KindServer, ID: p.server(), Name: oldServer, Deleting: true})
-			p.Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
-			p.Inject(iaasmock.Fault{Operation: "GetServer", Status: 403})
-		}, "server", "", "server"},
-		"somebody's NIC": {func(p *sweptProject) {
-			p.server()
-			p.makeNIC("database")
-		}, "server", "", "network"},
-		"a NIC of the run's on somebody's server": {func(p *sweptProject) {
-			p.Inject(iaasmock.Fault{Operation: "GetNic", Status: 403})
-			nic := p.makeNIC(api.Name(oldRun, "nic"))
-			p.note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
-			p.makeServer(p.t, "database", map[string]any{"networking": map[string]any{"nicIds": []any{nic}}})
-		}, "", "", "NIC network"},
-		"a NIC of the run's on somebody's server, once lists fail": {func(p *sweptProject) {
-			nic := p.makeNIC(api.Name(oldRun, "nic"))
-			p.note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
-			p.makeServer(p.t, "database", map[string]any{"networking": map[string]any{"nicIds": []any{nic}}})
-			p.Inject(iaasmock.Fault{Operation: "ListNics", Status: 503, Count: 1})
-			p.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Count: 1})
-		}, "", "", "NIC network"},
-		"what cannot be deleted": {func(p *sweptProject) {
-			p.server()
-			p.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: 409})
-		}, "", "", "NIC server volume network"},
+		"another user's NIC": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.makeServer(t, server, network, "")
+			m.makeNIC(t, network, "database")
+		}, "server", "NIC", "is not the run's: NIC "},
+		"another user's server": {func(t *testing.T, m *mock, _ *sweep, network string) {
+			m.makeServer(t, "database", network, "")
+		}, "", "server NIC volume", "is not the run's: server "},
+		"a NIC of the run on another user's server": {func(t *testing.T, m *mock, s *sweep, network string) {
+			nic := m.makeNIC(t, network, "any")
+			s.add(thing{kind: kindNIC, id: nic, network: network})
+			m.makeServer(t, "database", network, nic)
+		}, "", "server NIC volume", "is not the run's: server "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := &options{out: io.Discard, settle: 50 * time.Millisecond, poll: 5 * time.Millisecond}
-			p := &sweptProject{t: t, project: newProject(t, mockOptions(0, iaasmock.WithDeleteDuration(50*time.Millisecond)))}
-			p.sweep = o.newSweep(p.client, oldRun)
-			p.makeServer(t, oldServer, nil)
-			before := p.ids()
-			p.makeNetwork()
-			row.do(p)
+			m := newMock(t, iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(50*time.Millisecond))
+			// Names of the run do not make it the run's.
+			m.makeServer(t, server, iaasmock.DefaultNetworkID, "")
+			before := m.ids()
+			s := quickOptions(m.settings).newSweep(m.project, oldRun)
+			row.make(t, m, s, m.makeNetwork(t, networkName(oldRun)))
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			go func() {
-				// Without a server that goes the sweep does not end.
-				for strings.Contains(row.left, "server") && api.Pause(ctx, 10*time.Millisecond) == nil {
-					if p.CallCounts()["DeleteServer"] > 1 {
-						cancel()
-					}
+			deleted, err := s.finish(ctx)
+			if kinds(deleted) != row.deleted {
+				t.Errorf("deleted %s", texts(deleted))
+			}
+			if row.left == "" {
+				if err != nil || len(s.last) > 0 {
+					t.Errorf("%v, %q", err, s.last)
 				}
-			}()
-			found, err := p.delete(ctx)
-			if got := kinds(found); got != row.found || (err != nil) != (row.left != "") {
-				t.Errorf("found %q, %v", got, err)
-			}
-			if name == "somebody's NIC" && !strings.Contains(fmt.Sprint(err), "(of database) in it is not the run's") {
-				t.Error(err)
-			}
-			if got := kinds(p.unreadable()); got != row.hidden {
-				t.Errorf("may not read %q", got)
-			}
-			if row.left != "" {
-				for _, kind := range strings.Fields(row.left) {
-					if !strings.Contains(kinds(p.left(api.Kinds...)), kind) {
-						t.Errorf("does not name the %s that is left: %v", kind, p.left(api.Kinds...))
-					}
-				}
+				m.expectOnly(t, before)
 				return
 			}
-			p.expectOnly(t, before)
-			if left := p.left(api.Kinds...); len(left) > 0 {
-				t.Errorf("left are %v", left)
+			if err == nil || !strings.Contains(err.Error(), row.reason) || !strings.Contains(s.last[0], "LEFT: network ") {
+				t.Errorf("%v, %q", err, s.last)
 			}
+			m.expectOnlyAfter(t, before, row.left+" network")
 		})
 	}
 }
 
-func kinds(things []api.Thing) string {
+// expectOnlyAfter expects one resource of each kind more than before.
+func (m *mock) expectOnlyAfter(t *testing.T, before map[string]bool, wanted string) {
+	t.Helper()
+	var kinds []string
+	for id := range m.ids() {
+		if kind, _, _ := strings.Cut(id, " "); !before[id] {
+			kinds = append(kinds, kind)
+		}
+	}
+	want := strings.Fields(wanted)
+	slices.Sort(kinds)
+	slices.Sort(want)
+	if !slices.Equal(kinds, want) {
+		t.Errorf("left are %v, want %v", kinds, want)
+	}
+}
+
+func kinds(things []thing) string {
 	var all []string
 	for _, t := range things {
-		all = append(all, t.Kind)
+		all = append(all, t.kind)
 	}
 	return strings.Join(all, " ")
+}
+
+// Runs of less than an hour ago are swept only by their name.
+func TestSweepOfRunsByAge(t *testing.T) {
+	t.Parallel()
+	m := newMock(t, iaasmock.WithDeleteDuration(0))
+	m.makeNetwork(t, prefix+"prod")
+	before := m.ids()
+	young := newRunName(time.Now())
+	network := m.makeNetwork(t, networkName(young))
+	m.makeServer(t, prefix+oldRun+"-first", m.makeNetwork(t, networkName(oldRun)), "")
+	o := quickOptions(m.settings)
+	if err := o.sweepRuns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before["network "+network] = true
+	m.expectOnly(t, before)
+	o.settings.sweepRun = young
+	if err := o.sweepRuns(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	delete(before, "network "+network)
+	m.expectOnly(t, before)
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		networkName(oldRun): true, namesBegin(oldRun) + "first": true,
+		networkName(oldRun) + "x": false, "x" + networkName(oldRun): false, prefix + "by-hand": false, prefix: false,
+		networkName("prod"): false, "shoot--prod--workers-" + oldRun: false, networkName("20200101-000000-ABCD"): false,
+	} {
+		if got, ok := runOf(name); ok != want || ok && got != oldRun {
+			t.Errorf("%s: run %q, %t", name, got, ok)
+		}
+	}
+	now := time.Now()
+	run := newRunName(now)
+	if !isRunName(run) || isRunName(run+"-2") || isRunName("prod") || run == newRunName(now) {
+		t.Error(run)
+	}
+	if isOld(run, now.Add(oldAfter-time.Minute)) || !isOld(run, now.Add(oldAfter+time.Minute)) || isOld("prod", now) {
+		t.Error("the age of a run is that of its name")
+	}
 }

@@ -166,9 +166,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		Expect(err).NotTo(HaveOccurred())
 		c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = key })
 		c.createClass(ctx, "unborn", specWith(nil))
-		// A Machine that is created within 10 s of the sidecar's start may be a predecessor's.
-		Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).
-			Should(BeNumerically(">", 15*time.Second))
+		awaitLeadership(leads)
 		deployment := c.newDeployment("unborn", "unborn", 3)
 		Expect(c.Create(ctx, deployment)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(And(HaveLen(3),
@@ -199,6 +197,46 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 2))
 	})
 })
+
+var _ = Describe("A class with fallbacks", long, journey, func() {
+	It("runs its Machines in another zone while its own is full", func(ctx SpecContext) {
+		const boot = 10 * time.Second
+		c := newCluster(startEnvironment(ctx,
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(boot), iaasmock.WithDeleteDuration(deleteDuration))))
+		awaitLeadership(time.Now())
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "full", specWith(providerSpec{
+			"availabilityZone": iaasmock.DefaultAvailabilityZone,
+			"fallbacks":        []any{map[string]any{"availabilityZone": "eu01-2"}},
+		}))
+		// Its servers end in ERROR once they have booted.
+		DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{
+			Operation: "CreateServer", Zone: iaasmock.DefaultAvailabilityZone,
+			FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found.",
+		}))
+		deployment := c.newDeployment("fallbacks", "full", 3)
+		Expect(c.Create(ctx, deployment)).To(Succeed())
+		began := time.Now()
+		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(ContainElement(
+			HaveField("Status.LastOperation.Description", ContainSubstring("NoCapacity: c2i.2 in eu01-1; next: c2i.2 in eu01-2"))))
+		Eventually(ctx, c.running).WithTimeout(2 * upTimeout).WithPolling(poll).Should(HaveLen(3))
+		took := time.Since(began)
+		AddReportEntry("all run", took.String())
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(And(HaveLen(3),
+			HaveEach(And(HaveField("AvailabilityZone", "eu01-2"), HaveField("Status", iaasmock.StatusActive)))))
+		samples, err := readMetrics(ctx, c.env.SidecarMetricsURL())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(measured(samples).sum("stackit_fallbacks_total", "eu01-2")).To(BeNumerically("==", 3))
+	})
+})
+
+// awaitLeadership waits until new Machines are surely this sidecar's: one that is created within 10 s of its start may be
+// a predecessor's.
+func awaitLeadership(leads time.Time) {
+	GinkgoHelper()
+	Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).
+		Should(BeNumerically(">", 15*time.Second))
+}
 
 // frontPage returns the manifests of README.md, with the mock's values and this key.
 func frontPage(key []byte) []*unstructured.Unstructured {

@@ -97,10 +97,11 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret")
 	// With the sidecar's names and defaults, so that both refuse the same values.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"hosts that a service-account key may name in credentials.tokenEndpoint, "+
-			"besides hosts below stackit.cloud; as for the sidecar")
+		"comma-separated hosts that a service-account key may name in credentials.tokenEndpoint, "+
+			"besides hosts below stackit.cloud; the sidecar's value")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
-		"folders in which a Secret may name the file of a workload identity's token; as for the sidecar")
+		"comma-separated folders in which a Secret may name the file of a workload identity's token; "+
+			"the sidecar's value")
 	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace,
 		"context": o.completeContext} {
 		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))

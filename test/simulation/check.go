@@ -60,7 +60,8 @@ func (w *world) mayAsk(c call) {
 		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, c.cluster, c.caller)
 	}
 	m := w.machine(owner{c.cluster, who.machine})
-	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive && serverOf(m.Spec.ProviderID) == id {
+	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive &&
+		serverOf(m.Spec.ProviderID) == id {
 		w.violated("%s runs for %s, which is to stay, and is deleted", id, who.machine)
 	}
 }

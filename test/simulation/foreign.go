@@ -124,7 +124,8 @@ func (w *world) populate(key []byte) {
 		size, network := int64(20), iaasmock.DefaultNetworkID
 		w.trace.named(f.server(iaas.CreateServerPayload{
 			Name: nameOfForeign(labels), Labels: labels,
-			BootVolume: &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
+			BootVolume: &iaas.BootVolume{
+				Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
 			Networking: iaas.CreateServerPayloadAllOfNetworking{
 				CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}},
 		}))

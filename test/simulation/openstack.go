@@ -57,7 +57,8 @@ const (
 
 // fromOpenStack lists what Machines from OpenStack may cause: a Machine without a server, or with a broken server,
 // is refused until it is replaced, a Machine with two until an operator names its own.
-var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
+var fromOpenStack = trouble{name: "Machines from OpenStack",
+	explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
 
 // moveIn creates the resources that the OpenStack provider made for the Machines, and lookalikes of other
 // owners.
@@ -98,14 +99,16 @@ func (f *foreign) lookalikes(m *openStackMachine) {
 	const network = iaasmock.DefaultNetworkID
 	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
 	for _, labels := range []map[string]any{
-		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
+		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"},
+		{openStackTag + "shoot-z": "1"},
 	} {
 		f.nic(network, m.machine, labels, false)
 		f.volume(m.machine, labels)
 	}
 	if m.Elsewhere {
 		f.serverOf("nobody-s-"+m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), nil)
-		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), map[string]any{openStackTag + "shoot-z": "1"})
+		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil),
+			map[string]any{openStackTag + "shoot-z": "1"})
 	}
 }
 

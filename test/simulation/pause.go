@@ -25,7 +25,8 @@ const (
 
 // newFence returns the fence of a leader with this lease, as cmd/machine-controller makes it.
 func newFence(clock clock.WithTicker) *spi.Fence {
-	return spi.NewFence(clock, max(time.Second, leaseDuration-renewDeadline-retryPeriod), max(leaseDuration, renewDeadline+retryPeriod+time.Second))
+	return spi.NewFence(clock, max(time.Second, leaseDuration-renewDeadline-retryPeriod),
+		max(leaseDuration, renewDeadline+retryPeriod+time.Second))
 }
 
 // stillness is a pause of a process, with its consequences. Before the pause, the lease was renewed within a

@@ -119,7 +119,8 @@ func TestALostLease(t *testing.T) {
 
 func TestALeaseThatIsRenewed(t *testing.T) {
 	for name, still := range map[string]stillness{
-		"in time":                       {length: 13 * time.Second, renewal: time.Second, takeover: 15 * time.Second, notice: time.Second},
+		"in time": {length: 13 * time.Second, renewal: time.Second, takeover: 15 * time.Second,
+			notice: time.Second},
 		"late, and nobody has taken it": {length: time.Minute, renewal: time.Second, notice: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

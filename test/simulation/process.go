@@ -62,7 +62,8 @@ func (c *cluster) newProcess() *process {
 		sessions.Fence = newFence(p.clock)
 		c.world.fences.Go(func() { sessions.Fence.Run(ctx) })
 	}
-	p.driver = provider.NewProvider(sessions, provider.WithClock(p.clock), provider.WithActingSince(func() time.Time { return started }))
+	p.driver = provider.NewProvider(sessions, provider.WithClock(p.clock),
+		provider.WithActingSince(func() time.Time { return started }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.processes = append(c.processes, p)
@@ -277,22 +278,30 @@ type observed struct {
 }
 
 // CreateMachine implements driver.Driver.
-func (o observed) CreateMachine(_ context.Context, r *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+func (o observed) CreateMachine(
+	_ context.Context, r *driver.CreateMachineRequest,
+) (*driver.CreateMachineResponse, error) {
 	return ask(o.process, "CreateMachine", r.Machine, o.Driver.CreateMachine, r)
 }
 
 // InitializeMachine implements driver.Driver.
-func (o observed) InitializeMachine(_ context.Context, r *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+func (o observed) InitializeMachine(
+	_ context.Context, r *driver.InitializeMachineRequest,
+) (*driver.InitializeMachineResponse, error) {
 	return ask(o.process, "InitializeMachine", r.Machine, o.Driver.InitializeMachine, r)
 }
 
 // DeleteMachine implements driver.Driver.
-func (o observed) DeleteMachine(_ context.Context, r *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+func (o observed) DeleteMachine(
+	_ context.Context, r *driver.DeleteMachineRequest,
+) (*driver.DeleteMachineResponse, error) {
 	return ask(o.process, "DeleteMachine", r.Machine, o.Driver.DeleteMachine, r)
 }
 
 // GetMachineStatus implements driver.Driver.
-func (o observed) GetMachineStatus(_ context.Context, r *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+func (o observed) GetMachineStatus(
+	_ context.Context, r *driver.GetMachineStatusRequest,
+) (*driver.GetMachineStatusResponse, error) {
 	return ask(o.process, "GetMachineStatus", r.Machine, o.Driver.GetMachineStatus, r)
 }
 

@@ -224,7 +224,8 @@ type Life struct {
 // the end of its server and the DELETE of its volume.
 var Lives = []Life{
 	{name: "lag 0s"}, {name: "lag 20s", lag: 20 * time.Second},
-	{name: "from OpenStack", lag: 5 * time.Second, origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
+	{name: "from OpenStack", lag: 5 * time.Second,
+		origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
 }
 
 // Live runs one Machine from its creation, or from its takeover, until it is gone, with these faults. Like Run

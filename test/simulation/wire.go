@@ -98,7 +98,8 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	// Requests sent at the same moment arrive one after the other, so that the seed decides which of them meets a
 	// fault.
 	rng := w.world.random("request", c)
-	there, back := between(rng, time.Millisecond, w.world.plan.Latency), between(rng, time.Millisecond, w.world.plan.Latency)
+	there, back := between(rng, time.Millisecond, w.world.plan.Latency),
+		between(rng, time.Millisecond, w.world.plan.Latency)
 	if err := w.under(request, c, there); err != nil {
 		return nil, err
 	}

@@ -80,7 +80,8 @@ func newWorld(plan *Plan) *world {
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
 		iaasmock.WithBootDuration(plan.Boot), iaasmock.WithDeleteDuration(plan.Deletion),
-		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay), iaasmock.WithReleaseDuration(plan.Release),
+		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay),
+		iaasmock.WithReleaseDuration(plan.Release),
 	}
 	if plan.Replicas {
 		options = append(options, iaasmock.WithListReplicas(0, plan.ListLag/3, plan.ListLag))

@@ -200,7 +200,8 @@ func (s *Server) update(resource string, object Object, subresource string) (Obj
 	if !exists {
 		return nil, apierrors.NewNotFound(groupResource(resource), name)
 	}
-	if object.GetUID() != old.GetUID() || object.GetResourceVersion() != "" && object.GetResourceVersion() != old.GetResourceVersion() {
+	if object.GetUID() != old.GetUID() ||
+		object.GetResourceVersion() != "" && object.GetResourceVersion() != old.GetResourceVersion() {
 		return nil, apierrors.NewConflict(groupResource(resource), name, errors.New("the object has been modified"))
 	}
 	if subresource == "status" {

@@ -26,7 +26,7 @@ import (
 
 	machineclientset "github.com/gardener/machine-controller-manager/pkg/client/clientset/versioned"
 	machineinformers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions"
-	v1alpha1informers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions/machine/v1alpha1"
+	informers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions/machine/v1alpha1"
 	machinelisters "github.com/gardener/machine-controller-manager/pkg/client/listers/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	machinecontroller "github.com/gardener/machine-controller-manager/pkg/util/provider/machinecontroller"
@@ -86,18 +86,20 @@ func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 		return nil, err
 	}
 	machines := machineinformers.NewFilteredSharedInformerFactory(machineClient, 12*time.Hour, Namespace, nil)
-	control := kubeinformers.NewSharedInformerFactoryWithOptions(client, 12*time.Hour, kubeinformers.WithNamespace(Namespace))
+	control := kubeinformers.NewSharedInformerFactoryWithOptions(client, 12*time.Hour,
+		kubeinformers.WithNamespace(Namespace))
 	target := kubeinformers.NewSharedInformerFactory(client, 12*time.Hour)
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
-	controller, err := machinecontroller.NewController(Namespace, machineClient.MachineV1alpha1(), client, client, d, target,
-		control.Core().V1().Secrets(), sortedClasses{machines.Machine().V1alpha1().MachineClasses()},
+	controller, err := machinecontroller.NewController(Namespace, machineClient.MachineV1alpha1(), client,
+		client, d, target, control.Core().V1().Secrets(), sortedClasses{machines.Machine().V1alpha1().MachineClasses()},
 		sortedMachines{machines.Machine().V1alpha1().Machines()},
 		record.NewFakeRecorder(0), options.SafetyOptions{
 			MachineCreationTimeout: duration(CreationTimeout), MachineHealthTimeout: duration(healthTimeout),
 			MachineDrainTimeout: duration(5 * time.Minute), MachineInPlaceUpdateTimeout: duration(20 * time.Minute),
 			MachineSafetyOrphanVMsPeriod: duration(OrphanPeriod), MachineSafetyAPIServerStatusCheckPeriod: duration(time.Minute),
 			MachineSafetyAPIServerStatusCheckTimeout: duration(30 * time.Second),
-			MaxEvictRetries:                          3, PvDetachTimeout: duration(2 * time.Minute), PvReattachTimeout: duration(90 * time.Second),
+			MaxEvictRetries:                          3, PvDetachTimeout: duration(2 * time.Minute),
+			PvReattachTimeout: duration(90 * time.Second),
 		}, "KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable", "", nil, machineutils.LongRetry)
 	if err != nil {
 		return nil, err
@@ -120,10 +122,10 @@ func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 // one after the other, and a cache lists them in the random order of a map.
 type (
 	sortedMachines struct {
-		v1alpha1informers.MachineInformer
+		informers.MachineInformer
 	}
 	sortedClasses struct {
-		v1alpha1informers.MachineClassInformer
+		informers.MachineClassInformer
 	}
 	sorted struct{ cache.Indexer }
 )

@@ -49,7 +49,9 @@ type FederatedIdentityProvider = token.Federation
 // NewFederatedServiceAccount creates a service account with access to the project and returns
 // its email address. It has no key, but trusts the provider's tokens; they are exchanged at this
 // Cloud's /oauth/v2/token.
-func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
+func (c *Cloud) NewFederatedServiceAccount(
+	projectID string, provider FederatedIdentityProvider,
+) (email string, err error) {
 	if err := c.checkProject(projectID); err != nil {
 		return "", err
 	}

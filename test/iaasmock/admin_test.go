@@ -49,7 +49,8 @@ func TestStateShowsEverything(t *testing.T) {
 	if nics, volumes := state["nics"].([]any), state["volumes"].([]any); len(nics) != 2 || len(volumes) != 3 {
 		t.Errorf("NICs %v, volumes %v", nics, volumes)
 	}
-	if fault := state["faults"].([]any)[0].(object); fault["name"] != "odd" || fault["hits"] != 1.0 || fault["remaining"] != 2.0 {
+	if fault := state["faults"].([]any)[0].(object); fault["name"] != "odd" || fault["hits"] != 1.0 ||
+		fault["remaining"] != 2.0 {
 		t.Errorf("fault %v", fault)
 	}
 	if history := state["history"].(object); history["serversCreated"] != 1.0 || history["serversDeleted"] != 0.0 {
@@ -82,7 +83,8 @@ func TestStateOfManyCalls(t *testing.T) {
 	if last := calls[len(calls)-1].(object)["query"].(object)["n"].([]any)[0]; len(calls) != 200 || last != "20009" {
 		t.Errorf("%d calls up to %v, want the last 200", len(calls), last)
 	}
-	if counts := state["calls"].(object); counts["ListKeyPairs"] != 20010.0 || len(counts) != 1 || len(m.cloud.Calls()) != 20000 {
+	if counts := state["calls"].(object); counts["ListKeyPairs"] != 20010.0 || len(counts) != 1 ||
+		len(m.cloud.Calls()) != 20000 {
 		t.Errorf("%v are counted, %d kept", counts, len(m.cloud.Calls()))
 	}
 	m.cloud.ResetCalls()
@@ -131,7 +133,8 @@ func TestAdminChangesAServer(t *testing.T) {
 
 func TestAdminInjectsListsAndRemovesFaults(t *testing.T) {
 	m := openMock(t)
-	added := m.want(201, "POST", "/admin/faults", object{"preset": "no-capacity", "count": 2, "duration": "1m", "server": "server1"})
+	added := m.want(201, "POST", "/admin/faults",
+		object{"preset": "no-capacity", "count": 2, "duration": "1m", "server": "server1"})
 	want := object{
 		"id": "f1", "name": "no-capacity", "operation": "CreateServer", "server": "server1", "count": 2.0, "duration": "1m0s",
 		"finalStatus": "ERROR", "errorMessage": "No valid host was found. There are not enough hosts available.",
@@ -143,7 +146,8 @@ func TestAdminInjectsListsAndRemovesFaults(t *testing.T) {
 	m.want(201, "POST", "/admin/faults", object{"operation": "ListServers", "status": 503})
 	m.create(nil)
 	faults := m.want(200, "GET", "/admin/faults", nil)["items"].([]any)
-	if len(faults) != 2 || faults[0].(object)["hits"] != 1.0 || faults[0].(object)["remaining"] != 1.0 || faults[1].(object)["id"] != "f2" {
+	if len(faults) != 2 || faults[0].(object)["hits"] != 1.0 || faults[0].(object)["remaining"] != 1.0 ||
+		faults[1].(object)["id"] != "f2" {
 		t.Errorf("listed %v", faults)
 	}
 	m.want(204, "DELETE", "/admin/faults/f2", nil)
@@ -154,7 +158,8 @@ func TestAdminInjectsListsAndRemovesFaults(t *testing.T) {
 		t.Errorf("left are %v", left)
 	}
 	answer := m.want(400, "POST", "/admin/faults", object{"operation": "CreateServer", "count": 3})
-	if message, _ := answer["msg"].(string); answer["code"] != 400.0 || !strings.HasPrefix(message, "the fault does nothing") {
+	if message, _ := answer["msg"].(string); answer["code"] != 400.0 ||
+		!strings.HasPrefix(message, "the fault does nothing") {
 		t.Errorf("answered %v", answer)
 	}
 	if counts := m.cloud.CallCounts(); len(counts) != 2 {
@@ -219,7 +224,8 @@ func TestPresets(t *testing.T) {
 		m.inject(preset.Name, object{"count": 1, "probability": 0.5, "after": "1h"})
 		m.cloud.ClearFaults()
 	}
-	if line := "\nPresets: " + strings.Join(named, ", ") + ".\n"; len(named) != len(shown) || !strings.Contains(string(readme), line) {
+	if line := "\nPresets: " + strings.Join(named, ", ") + ".\n"; len(named) != len(shown) ||
+		!strings.Contains(string(readme), line) {
 		t.Errorf("the README lacks %s", line)
 	}
 }

@@ -206,7 +206,8 @@ func New(opts ...Option) *Cloud {
 		opt(&c.settings)
 	}
 	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
-	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
+	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"),
+		c.random.lockedStream("ids")
 	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
 	c.nicOrder, c.deletions = c.random.lockedStream("order of NICs"), c.random.lockedStream("deletion")
 	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))

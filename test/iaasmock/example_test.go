@@ -33,7 +33,8 @@ func Example() {
 	network, image := iaasmock.DefaultNetworkID, iaasmock.DefaultImageID
 	_, err = client.DefaultAPI.CreateServer(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
 		CreateServerPayload(iaas.CreateServerPayload{Name: "mine", MachineType: iaasmock.DefaultMachineType, ImageId: &image,
-			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}}).
+			Networking: iaas.CreateServerPayloadAllOfNetworking{
+				CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}}).
 		Execute()
 	fmt.Println("the client sees an error:", err != nil)
 	for _, made := range cloud.Servers() {

@@ -36,7 +36,8 @@ func (m *mock) said(method, path string, body any) string {
 		return fmt.Sprintf("no answer in %s", took)
 	}
 	text := times.ReplaceAllString(string(raw), "TIME")
-	return fmt.Sprintln(response.StatusCode, response.Header["Content-Type"], response.Header["Retry-After"], text, err, took)
+	return fmt.Sprintln(response.StatusCode, response.Header["Content-Type"], response.Header["Retry-After"],
+		text, err, took)
 }
 
 // faultRow is a field: a fault with it does another thing than the same fault without it.
@@ -91,7 +92,8 @@ func faultRows() map[string]faultRow {
 	slow := fault{Delay: time.Second, DelayMax: time.Hour}
 	rated := and(broken, func(f *fault) { f.Rate = 1 })
 	return map[string]faultRow{
-		"Name":        {and(broken, func(f *fault) { f.Name = "a" }), broken, func(m *mock, _ string) string { return m.cloud.Faults()[0].Name }},
+		"Name": {and(broken, func(f *fault) { f.Name = "a" }), broken,
+			func(m *mock, _ string) string { return m.cloud.Faults()[0].Name }},
 		"Operation":   {broken, fault{Status: 503}, read},
 		"Match":       {and(broken, func(f *fault) { f.Match = func(*http.Request) bool { return false } }), broken, list},
 		"Server":      {fault{Status: 503, Server: "old"}, fault{Status: 503, Server: "other"}, read},
@@ -113,10 +115,11 @@ func faultRows() map[string]faultRow {
 		"Body":        {and(broken, func(f *fault) { f.Body = "{}" }), broken, list},
 		"ContentType": {and(broken, func(f *fault) { f.ContentType = "text/html" }), broken, list},
 		"Header":      {fault{Header: http.Header{"Retry-After": {"7"}}}, fault{}, list},
-		"Executed":    {fault{Operation: "CreateServer", Status: 504, Executed: true}, fault{Operation: "CreateServer", Status: 504}, shown},
-		"DropBefore":  {fault{DropBefore: true}, fault{}, shown},
-		"DropAfter":   {fault{DropAfter: true}, fault{}, list},
-		"HalfAnswer":  {fault{HalfAnswer: true}, fault{}, list},
+		"Executed": {fault{Operation: "CreateServer", Status: 504, Executed: true},
+			fault{Operation: "CreateServer", Status: 504}, shown},
+		"DropBefore": {fault{DropBefore: true}, fault{}, shown},
+		"DropAfter":  {fault{DropAfter: true}, fault{}, list},
+		"HalfAnswer": {fault{HalfAnswer: true}, fault{}, list},
 		"NeverAnswers": {fault{NeverAnswers: true}, fault{}, func(m *mock, _ string) string {
 			client := http.Client{Timeout: time.Second}
 			response, err := client.Get(m.url + inRegion + "/servers")
@@ -188,12 +191,14 @@ func TestAFaultThatDoesNothingIsRefused(t *testing.T) {
 	}
 	without := map[string]string{} // many fields have the same
 	for name, row := range faultRows() {
-		if name == "Name" || name == "Operation" || name == "NeverAnswers" { // the last takes the client's time, whatever the operation
+		if name == "Name" || name == "Operation" || name == "NeverAnswers" {
+			// The last takes the client's time, whatever the operation.
 			continue
 		}
 		own := row.with.Operation // TestEveryFieldOfAFault shows what it does
 		for _, operation := range append([]string{fault.OperationToken, fault.OperationUnknown}, fault.Operations...) {
-			if operation == own || name == "Executed" && !changes.MatchString(operation) { // a read that is executed does not show
+			if operation == own || name == "Executed" && !changes.MatchString(operation) {
+				// A read that is executed does not show.
 				continue
 			}
 			row.with.Operation, row.without.Operation = operation, operation
@@ -252,8 +257,8 @@ func everythingSeen(t *testing.T, f iaasmock.Fault) (text string) {
 			"networking": object{"nicIds": []any{iaasmock.DefaultNICID, second}}, "volumes": []any{iaasmock.DefaultVolumeID}})),
 		"nicId": iaasmock.DefaultNICID, "volumeId": iaasmock.DefaultBootVolumeID, "imageId": iaasmock.DefaultImageID,
 		"securityGroupId": iaasmock.DefaultSecurityGroupID, "affinityGroupId": iaasmock.DefaultAffinityGroupID,
-		"snapshotId": iaasmock.DefaultSnapshotID, "keypairName": iaasmock.DefaultKeypairName, "machineType": iaasmock.DefaultMachineType,
-		"volumePerformanceClass": "storage_premium_perf1",
+		"snapshotId": iaasmock.DefaultSnapshotID, "keypairName": iaasmock.DefaultKeypairName,
+		"machineType": iaasmock.DefaultMachineType, "volumePerformanceClass": "storage_premium_perf1",
 	}
 	ask("POST", inRegion+"/servers", serverBody(object{"name": "another"}))
 	if f.Operation == "DeleteNetwork" {

@@ -71,7 +71,8 @@ func hidden(vars map[string]string) *apiError {
 }
 
 // nginxPage is nginx's error page.
-const nginxPage = "<html>\r\n<head><title>%[1]d %[2]s</title></head>\r\n<body>\r\n<center><h1>%[1]d %[2]s</h1></center>\r\n" +
+const nginxPage = "<html>\r\n<head><title>%[1]d %[2]s</title></head>\r\n" +
+	"<body>\r\n<center><h1>%[1]d %[2]s</h1></center>\r\n" +
 	"<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
 
 // faultAnswer returns the answer of a fault with a Status.

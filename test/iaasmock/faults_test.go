@@ -43,7 +43,8 @@ func TestAnswersOfPresets(t *testing.T) {
 	read := func(m *mock) (*http.Response, []byte, error) {
 		return m.try("GET", inRegion+"/servers/"+m.cloud.Servers()[0].ID, nil)
 	}
-	const tooMany = `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`
+	const tooMany = `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; ` +
+		`please try again later"}`
 	failure := func(status int, message string) string { return fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message) }
 	for preset, row := range map[string]struct {
 		call       func(m *mock) (*http.Response, []byte, error)
@@ -52,19 +53,22 @@ func TestAnswersOfPresets(t *testing.T) {
 		made       int    // servers
 		err        error
 	}{
-		"quota-exceeded":  {call: create, status: 403, body: "Quota exceeded"},
-		"bad-request":     {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
-		"random-404":      {call: read, status: 404, body: failure(404, "server not found")},
-		"project-404":     {call: list, status: 404, body: failure(404, "project not found")},
-		"bad-gateway":     {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
-		"gateway-page":    {call: list, status: 403, kind: "text/html", body: "<h1>403 Forbidden</h1></center>\r\n<hr><center>nginx<"},
-		"gateway-jwks":    {call: list, status: 401, kind: "text/plain", body: "Jwks doesn't have key to match kid or alg from Jwt"},
+		"quota-exceeded": {call: create, status: 403, body: "Quota exceeded"},
+		"bad-request":    {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
+		"random-404":     {call: read, status: 404, body: failure(404, "server not found")},
+		"project-404":    {call: list, status: 404, body: failure(404, "project not found")},
+		"bad-gateway":    {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
+		"gateway-page": {call: list, status: 403, kind: "text/html",
+			body: "<h1>403 Forbidden</h1></center>\r\n<hr><center>nginx<"},
+		"gateway-jwks": {call: list, status: 401, kind: "text/plain",
+			body: "Jwks doesn't have key to match kid or alg from Jwt"},
 		"gateway-reset":   {call: list, status: 503, kind: "text/plain", body: "reset reason: connection termination"},
 		"rate-limited":    {call: create, status: 429, body: tooMany},
 		"unavailable":     {call: list, status: 503, body: failure(503, "Service Unavailable")},
 		"gateway-timeout": {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},
 
-		"forbidden-path":           {call: list, status: 403, body: `"path":"/v2/projects","status":403,"error":"Forbidden","message":"Un`},
+		"forbidden-path": {call: list, status: 403,
+			body: `"path":"/v2/projects","status":403,"error":"Forbidden","message":"Un`},
 		"internal-error-empty":     {call: list, status: 500, kind: "text/plain"},
 		"rate-limited-retry-after": {call: list, status: 429, body: tooMany},
 
@@ -293,7 +297,8 @@ func TestServersOfPresets(t *testing.T) {
 	full, broken := m.create(nil), m.create(object{"name": "broken"})
 	stuck, good := m.create(object{"name": "stuck"}), m.create(object{"name": "bad"})
 	m.clock.Step(time.Hour)
-	for id, want := range map[string]string{full: "No valid host was found. There are", broken: "Build of instance aborted"} {
+	for id, want := range map[string]string{full: "No valid host was found. There are",
+		broken: "Build of instance aborted"} {
 		if message, _ := m.wantStatus(id, "ERROR")["errorMessage"].(string); !strings.HasPrefix(message, want) {
 			t.Errorf("errorMessage %v", message)
 		}
@@ -510,7 +515,8 @@ func TestARateLetsCallsThrough(t *testing.T) {
 func TestFaultsBeginAndEndByTheClock(t *testing.T) {
 	m := openMock(t)
 	now := m.clock.Now()
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, After: 10 * time.Second, Duration: 5 * time.Second})
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, After: 10 * time.Second,
+		Duration: 5 * time.Second})
 	active := m.cloud.Faults()[0]
 	if !active.StartsAt.Equal(now.Add(10*time.Second)) || !active.EndsAt.Equal(now.Add(15*time.Second)) {
 		t.Errorf("it lasts from %s to %s", active.StartsAt, active.EndsAt)

@@ -151,7 +151,8 @@ func macOf(id string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(id))
 	sum := hash.Sum32()
-	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
+	//nolint:gosec // the lowest byte is meant
+	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
 func (*Cloud) showNetwork(n *network, _ time.Time) object {

@@ -65,7 +65,8 @@ func walkServers(m *mock) {
 
 func walkNICs(m *mock) {
 	network := inRegion + "/networks/" + iaasmock.DefaultDualStackNetworkID
-	path := m.made(201, network+"/nics", object{"name": "a", "allowedAddresses": []any{"10.0.0.0/8", "fd00::/64"}, "labels": object{"a": "b"}})
+	path := m.made(201, network+"/nics", object{"name": "a", "allowedAddresses": []any{"10.0.0.0/8", "fd00::/64"},
+		"labels": object{"a": "b"}})
 	m.want(200, "GET", network+"/nics?label_selector=a", nil)
 	m.want(200, "GET", path, nil)
 	m.want(200, "PATCH", path, object{"nicSecurity": false, "description": "b"})
@@ -77,7 +78,8 @@ func walkNICs(m *mock) {
 
 func walkVolumes(m *mock) {
 	path := m.made(201, inRegion+"/volumes", object{
-		"availabilityZone": "eu01-1", "name": "a", "size": 20, "source": object{"type": "image", "id": iaasmock.DefaultImageID},
+		"availabilityZone": "eu01-1", "name": "a", "size": 20,
+		"source": object{"type": "image", "id": iaasmock.DefaultImageID},
 	})
 	m.list("/volumes?label_selector=a")
 	m.want(200, "GET", path, nil)
@@ -88,7 +90,8 @@ func walkVolumes(m *mock) {
 }
 
 func walkNetworks(m *mock) {
-	path := m.made(202, inRegion+"/networks", object{"name": "a", "labels": object{"a": "b"}, "ipv4": object{"prefixLength": 25}})
+	path := m.made(202, inRegion+"/networks",
+		object{"name": "a", "labels": object{"a": "b"}, "ipv4": object{"prefixLength": 25}})
 	m.want(200, "GET", path, nil)
 	nic := m.made(201, path+"/nics", object{"name": "a"})
 	m.want(409, "DELETE", path, nil)
@@ -100,8 +103,8 @@ func walkNetworks(m *mock) {
 // walkCatalogue reads what nobody makes.
 func walkCatalogue(m *mock) {
 	for collection, id := range map[string]string{
-		"/networks": iaasmock.DefaultNetworkID, "/images": iaasmock.DefaultImageID, "/security-groups": iaasmock.DefaultSecurityGroupID,
-		"/affinity-groups": iaasmock.DefaultAffinityGroupID,
+		"/networks": iaasmock.DefaultNetworkID, "/images": iaasmock.DefaultImageID,
+		"/security-groups": iaasmock.DefaultSecurityGroupID, "/affinity-groups": iaasmock.DefaultAffinityGroupID,
 	} {
 		m.list(collection)
 		m.want(200, "GET", inRegion+collection+"/"+id, nil)
@@ -180,7 +183,8 @@ func TestRefusalsHaveSTACKITsMessages(t *testing.T) {
 		}
 		err := json.Unmarshal(response.Body.Bytes(), &answer)
 		if err != nil || response.Code != want || answer.Code != want || answer.Msg != row.Message {
-			t.Errorf("%s %s %.90s\nsaid %d %s\nwant %d %s", row.Method, row.Path, row.Body, response.Code, response.Body, want, row.Message)
+			t.Errorf("%s %s %.90s\nsaid %d %s\nwant %d %s", row.Method, row.Path, row.Body, response.Code, response.Body, want,
+				row.Message)
 		}
 	}
 	if got := len(cloud.Servers()) + len(cloud.NICs()) + len(cloud.Volumes()); got != 3 {
@@ -199,10 +203,14 @@ func TestCreateServerRefusals(t *testing.T) {
 		{"unknown key pair", object{"keypairName": "mine"}, 404, "resource not found: keypair"},
 		{"unknown source type", bootOf(20, "tape", nothing), 400, `source type "tape" is not supported`},
 		{"image beside a source", object{"imageId": iaasmock.DefaultImageID}, 400, "imageId conflicts with the source"},
-		{"image, boot volume without size", object{"imageId": iaasmock.DefaultImageID, "bootVolume": object{}}, 400, "boot device size"},
-		{"boot volume without size, of a snapshot", bootOf(0, "snapshot", iaasmock.DefaultSnapshotID), 400, "boot device size"},
-		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
-		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"image, boot volume without size", object{"imageId": iaasmock.DefaultImageID, "bootVolume": object{}}, 400,
+			"boot device size"},
+		{"boot volume without size, of a snapshot", bootOf(0, "snapshot", iaasmock.DefaultSnapshotID), 400,
+			"boot device size"},
+		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400,
+			"boot device size is not valid or missing"},
+		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400,
+			"boot device size is not valid or missing"},
 		{"label value too long", object{"labels": object{"a": strings.Repeat("x", 64)}}, 400, "63"},
 		{"label key too long", object{"labels": object{strings.Repeat("x", 64): "a"}}, 400, "63"},
 		{"label that is no string", object{"labels": object{"a": 5}}, 400, "must be a string"},
@@ -214,7 +222,8 @@ func TestCreateServerRefusals(t *testing.T) {
 			m := openMock(t)
 			before := m.holdings()
 			answer := m.want(row.code, "POST", inRegion+"/servers", serverBody(row.change))
-			if message := answer["msg"].(string); !strings.Contains(message, row.message) || answer["code"] != float64(row.code) {
+			if message := answer["msg"].(string); !strings.Contains(message, row.message) ||
+				answer["code"] != float64(row.code) {
 				t.Errorf("answered %v, want %q", answer, row.message)
 			}
 			if diff := cmp.Diff(before, m.holdings()); diff != "" || len(m.cloud.Servers()) > 0 {
@@ -255,9 +264,9 @@ func TestUnknownCalls(t *testing.T) {
 }
 
 var imageConfig = object{
-	"architecture": "x86", "bootMenu": true, "cdromBus": "scsi", "diskBus": "scsi", "nicModel": "virtio", "operatingSystem": "linux",
-	"operatingSystemDistro": "a", "operatingSystemVersion": "b", "rescueBus": "usb", "rescueDevice": "disk", "secureBoot": true,
-	"uefi": true, "videoModel": "vga", "virtioScsi": true,
+	"architecture": "x86", "bootMenu": true, "cdromBus": "scsi", "diskBus": "scsi", "nicModel": "virtio",
+	"operatingSystem": "linux", "operatingSystemDistro": "a", "operatingSystemVersion": "b", "rescueBus": "usb",
+	"rescueDevice": "disk", "secureBoot": true, "uefi": true, "videoModel": "vga", "virtioScsi": true,
 }
 
 // bodies are requests with every property that may be sent.
@@ -268,8 +277,9 @@ var bodies = []bodyOf{
 			"size": 20, "performanceClass": "storage_premium_perf1", "deleteOnTermination": true,
 			"source": object{"type": "image", "id": iaasmock.DefaultImageID},
 		},
-		"availabilityZone": "eu01-1", "affinityGroup": iaasmock.DefaultAffinityGroupID, "keypairName": iaasmock.DefaultKeypairName,
-		"securityGroups": []any{"workers"}, "serviceAccountMails": []any{"a@sa.stackit.cloud"}, "userData": "YQ==",
+		"availabilityZone": "eu01-1", "affinityGroup": iaasmock.DefaultAffinityGroupID,
+		"keypairName": iaasmock.DefaultKeypairName, "securityGroups": []any{"workers"},
+		"serviceAccountMails": []any{"a@sa.stackit.cloud"}, "userData": "YQ==",
 		"labels": object{"a": "b"}, "metadata": object{"a": "b"}, "agent": object{"provisioned": true}, "configDrive": true,
 		"volumes": []any{},
 	}},
@@ -278,8 +288,8 @@ var bodies = []bodyOf{
 		"imageId": iaasmock.DefaultImageID, "volumes": []any{iaasmock.DefaultVolumeID},
 	}},
 	{"PATCH", "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + iaasmock.DefaultNICID, object{
-		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.0/8"}, "labels": object{"a": "b"}, "nicSecurity": true,
-		"securityGroups": []any{iaasmock.DefaultSecurityGroupID},
+		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.0/8"}, "labels": object{"a": "b"},
+		"nicSecurity": true, "securityGroups": []any{iaasmock.DefaultSecurityGroupID},
 	}},
 	{"POST", "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics", object{
 		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.1"}, "ipv4": "10.1.7.7", "ipv6": "fd00:1::77",
@@ -287,7 +297,8 @@ var bodies = []bodyOf{
 	}},
 	{"POST", "/volumes", object{
 		"availabilityZone": "eu01-1", "bootable": true, "description": "a", "labels": object{"a": "b"}, "name": "c",
-		"performanceClass": "storage_premium_perf1", "size": 20, "source": object{"type": "image", "id": iaasmock.DefaultImageID},
+		"performanceClass": "storage_premium_perf1", "size": 20,
+		"source": object{"type": "image", "id": iaasmock.DefaultImageID},
 	}},
 	{"PATCH", "/volumes/" + iaasmock.DefaultVolumeID, object{
 		"name": "a", "description": "b", "bootable": true, "labels": object{"a": "b"}, "imageConfig": imageConfig,
@@ -408,7 +419,8 @@ func TestManyClients(t *testing.T) {
 	if totals := m.cloud.History(); totals.ServersCreated != clients*rounds || totals.ServersDeleted != clients*rounds {
 		t.Errorf("history %+v", totals)
 	}
-	if counts := m.cloud.CallCounts(); counts["CreateServer"] != clients*rounds || counts["ListServers"] != clients*rounds {
+	if counts := m.cloud.CallCounts(); counts["CreateServer"] != clients*rounds ||
+		counts["ListServers"] != clients*rounds {
 		t.Errorf("counts %v", counts)
 	}
 }

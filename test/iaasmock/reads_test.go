@@ -119,7 +119,8 @@ func TestProjectsAndRegionsAreApart(t *testing.T) {
 	m := openMock(t)
 	id := m.create(nil)
 	for _, elsewhere := range []string{
-		"/v2/projects/" + iaasmock.SecondProjectID + "/regions/eu01", "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/eu02",
+		"/v2/projects/" + iaasmock.SecondProjectID + "/regions/eu01",
+		"/v2/projects/" + iaasmock.DefaultProjectID + "/regions/eu02",
 	} {
 		for _, path := range []string{
 			"/servers/" + id, "/servers/" + id + "/nics", "/networks/" + iaasmock.DefaultNetworkID,
@@ -155,8 +156,10 @@ func TestUpdates(t *testing.T) {
 			object{"name": "server1", "labels": object{"b": "2", "c": "3"}, "metadata": object{"m": "1"}}, nil},
 		{"labels that are replaced", "", object{"labels": object{"c": "3"}}, object{"labels": object{"c": "3"}},
 			[]iaasmock.Option{iaasmock.WithReplacedLabels()}},
-		{"no labels to replace any", "", object{"name": "new"}, object{"labels": labels}, []iaasmock.Option{iaasmock.WithReplacedLabels()}},
-		{"a NIC", nics + iaasmock.DefaultNICID, object{"allowedAddresses": []any{"10.96.0.0/12", "fd00::/64"}, "labels": labels},
+		{"no labels to replace any", "", object{"name": "new"}, object{"labels": labels},
+			[]iaasmock.Option{iaasmock.WithReplacedLabels()}},
+		{"a NIC", nics + iaasmock.DefaultNICID,
+			object{"allowedAddresses": []any{"10.96.0.0/12", "fd00::/64"}, "labels": labels},
 			object{"allowedAddresses": []any{"10.96.0.0/12", "fd00::/64"}, "labels": labels, "name": "spare"}, nil},
 		{"a volume", "/volumes/" + iaasmock.DefaultVolumeID,
 			object{"name": "new", "description": "text", "bootable": true, "labels": labels},
@@ -270,7 +273,8 @@ func TestQuotasCount(t *testing.T) {
 		do   func()
 		want map[string]int
 	}{
-		{"a server with its own disk and NIC", func() { m.create(nil) }, map[string]int{"vcpu": 2, "ram": 4096, "nics": 1, "volumes": 1, "gigabytes": 20}},
+		{"a server with its own disk and NIC", func() { m.create(nil) },
+			map[string]int{"vcpu": 2, "ram": 4096, "nics": 1, "volumes": 1, "gigabytes": 20}},
 		{"a server with what is there", func() {
 			m.create(object{
 				"machineType": "g2i.4", "networking": object{"nicIds": []string{iaasmock.DefaultNICID}},
@@ -292,7 +296,8 @@ func TestQuotasCount(t *testing.T) {
 		}
 	}
 	other := m.want(200, "GET", "/v2/projects/"+iaasmock.SecondProjectID+"/regions/eu02/quotas", nil)["quotas"].(object)
-	if used := other["vcpu"].(object); used["usage"] != float64(0) || used["limit"] != float64(iaasmock.DefaultQuota().VCPUs) {
+	if used := other["vcpu"].(object); used["usage"] != float64(0) ||
+		used["limit"] != float64(iaasmock.DefaultQuota().VCPUs) {
 		t.Errorf("another project's are %v", used)
 	}
 }
@@ -356,7 +361,8 @@ func TestAddressesAreUniqueAndComeBack(t *testing.T) {
 	// full.
 	late := m.create(nil)
 	m.clock.Step(boot)
-	if message := m.wantStatus(late, "ERROR")["errorMessage"].(string); !strings.Contains(message, "Failed to allocate the network(s)") {
+	if message := m.wantStatus(late, "ERROR")["errorMessage"].(string); !strings.Contains(
+		message, "Failed to allocate the network(s)") {
 		t.Errorf("errorMessage is %q", message)
 	}
 	m.want(409, "POST", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics", object{})

@@ -195,7 +195,9 @@ var (
 )
 
 // onNamed runs f on the resource that the path names.
-func onNamed[T resource](c *Cloud, r *request, in *collection[T], by named, f func(T, time.Time) *apiError) (err *apiError) {
+func onNamed[T resource](
+	c *Cloud, r *request, in *collection[T], by named, f func(T, time.Time) *apiError,
+) (err *apiError) {
 	c.locked(func(now time.Time) {
 		item, ok := found(r, in, r.vars[by.variable])
 		if !ok {

@@ -87,7 +87,8 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d servers while deleting", got)
 	}
 	m.clock.Step(remove)
-	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 || m.cloud.SetServerStatus(id, "ACTIVE", "") == nil {
+	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 ||
+		m.cloud.SetServerStatus(id, "ACTIVE", "") == nil {
 		t.Error("the gone server is still there")
 	}
 	if history := m.cloud.History(); history != (iaasmock.Totals{ServersCreated: 1, ServersDeleted: 1}) {
@@ -213,7 +214,8 @@ func TestLoadBalancer(t *testing.T) {
 	m := openMock(t, iaasmock.WithLoadBalancer(), iaasmock.WithNICDelay(time.Hour), iaasmock.WithListLag(time.Minute))
 	found := m.list("/servers?details=true")[0].(object)
 	name := regexp.MustCompile(`^[a-z]+-[0-9a-f]+-[0-9a-f]{5}$`)
-	if !name.MatchString(found["name"].(string)) || found["machineType"] != "t1.2" || found["availabilityZone"] != "eu01-1" ||
+	if !name.MatchString(found["name"].(string)) || found["machineType"] != "t1.2" ||
+		found["availabilityZone"] != "eu01-1" ||
 		found["status"] != "ACTIVE" || len(found["labels"].(object)) > 0 || len(found["nics"].([]any)) != 1 {
 		t.Errorf("it is %v", found)
 	}
@@ -250,7 +252,8 @@ func TestLive(t *testing.T) {
 		m.wantStatus(id, "")
 	}
 	left := m.list("/servers")
-	if len(left) != 1 || left[0].(object)["machineType"] != "t1.2" || left[0].(object)["labels"].(object)["stackit_project_id"] == nil {
+	if len(left) != 1 || left[0].(object)["machineType"] != "t1.2" ||
+		left[0].(object)["labels"].(object)["stackit_project_id"] == nil {
 		t.Errorf("in the end there are %v, want a load balancer's server", left)
 	}
 	m.clock.Step(time.Minute)

@@ -44,7 +44,8 @@ func newKey(t *testing.T, cloud *iaasmock.Cloud, project string) ([]byte, keyFil
 func assertion(t *testing.T, m *mock, key keyFile, change func(*jwt.Token, jwt.MapClaims)) string {
 	t.Helper()
 	claims := jwt.MapClaims{
-		"iss": key.Credentials.Iss, "sub": key.Credentials.Sub, "aud": key.Credentials.Aud, "exp": m.clock.Now().Add(time.Hour).Unix(),
+		"iss": key.Credentials.Iss, "sub": key.Credentials.Sub, "aud": key.Credentials.Aud,
+		"exp": m.clock.Now().Add(time.Hour).Unix(),
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodRS512, claims)
 	token.Header["kid"] = key.Credentials.KID
@@ -108,7 +109,8 @@ func TestToken(t *testing.T) {
 	_, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
 	for _, path := range []string{tokenPath, oldTokenPath} {
 		status, answer := m.exchange(path, jwtBearer, assertion(t, m, key, nil))
-		if status != 200 || answer["token_type"] != "Bearer" || answer["expires_in"] != 600.0 || answer["refresh_token"] != "" {
+		if status != 200 || answer["token_type"] != "Bearer" || answer["expires_in"] != 600.0 ||
+			answer["refresh_token"] != "" {
 			t.Errorf("%s answered %d %v", path, status, answer)
 		}
 		claims := jwt.MapClaims{}
@@ -126,7 +128,8 @@ func TestKeyForms(t *testing.T) {
 	for form, want := range map[iaasmock.KeyForm]keyFile{
 		"": {ProjectID: iaasmock.SecondProjectID, Credentials: keyCredentials{
 			Aud: "https://accounts.stackit.cloud", TokenEndpoint: "https://accounts.stackit.cloud/oauth/v2/token"}},
-		iaasmock.KeyForm2025: {Credentials: keyCredentials{Aud: "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"}},
+		iaasmock.KeyForm2025: {
+			Credentials: keyCredentials{Aud: "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"}},
 	} {
 		var options []iaasmock.Option
 		if form != "" {
@@ -134,7 +137,8 @@ func TestKeyForms(t *testing.T) {
 		}
 		m := newMock(t, options...)
 		raw, key := newKey(t, m.cloud, iaasmock.SecondProjectID)
-		got := keyFile{ProjectID: key.ProjectID, Credentials: keyCredentials{Aud: key.Credentials.Aud, TokenEndpoint: key.Credentials.TokenEndpoint}}
+		got := keyFile{ProjectID: key.ProjectID,
+			Credentials: keyCredentials{Aud: key.Credentials.Aud, TokenEndpoint: key.Credentials.TokenEndpoint}}
 		if got != want || strings.Contains(string(raw), "tokenEndpoint") != (want.Credentials.TokenEndpoint != "") {
 			t.Errorf("form %q: got %+v, want %+v", form, got, want)
 		}
@@ -147,7 +151,8 @@ func TestTokenRefusals(t *testing.T) {
 	refused := func(t *testing.T, assertion, message string) {
 		t.Helper()
 		// The newer endpoint tells no more than this, whatever is wrong.
-		if status, answer := m.exchange(tokenPath, jwtBearer, assertion); status != 400 || len(answer) != 1 || answer["error"] != "invalid_grant" {
+		if status, answer := m.exchange(tokenPath, jwtBearer, assertion); status != 400 || len(answer) != 1 ||
+			answer["error"] != "invalid_grant" {
 			t.Errorf("%s answered %d %v", tokenPath, status, answer)
 		}
 		status, answer := m.exchange(oldTokenPath, jwtBearer, assertion)
@@ -159,7 +164,8 @@ func TestTokenRefusals(t *testing.T) {
 		change  func(*jwt.Token, jwt.MapClaims)
 		message string
 	}{
-		"expired":      {func(_ *jwt.Token, c jwt.MapClaims) { c["exp"] = m.clock.Now().Add(-time.Minute).Unix() }, "expired"},
+		"expired": {func(_ *jwt.Token, c jwt.MapClaims) { c["exp"] = m.clock.Now().Add(-time.Minute).Unix() },
+			"expired"},
 		"without exp":  {func(_ *jwt.Token, c jwt.MapClaims) { delete(c, "exp") }, "exp"},
 		"other issuer": {func(_ *jwt.Token, c jwt.MapClaims) { c["iss"] = "me@sa.stackit.cloud" }, "iss"},
 		"unknown kid":  {func(t *jwt.Token, _ jwt.MapClaims) { t.Header["kid"] = "x" }, "Key with kid x was not found"},
@@ -173,11 +179,13 @@ func TestTokenRefusals(t *testing.T) {
 	}
 	refused(t, "garbage", "malformed")
 	right := assertion(t, m, key, nil)
-	if status, answer := m.exchange(tokenPath, "refresh_token", right); status != 400 || answer["error"] != "unsupported_grant_type" {
+	if status, answer := m.exchange(tokenPath, "refresh_token", right); status != 400 ||
+		answer["error"] != "unsupported_grant_type" {
 		t.Errorf("another grant: %d %v", status, answer)
 	}
 	for _, grant := range []string{"refresh_token", "client_credentials"} {
-		if status, answer := m.exchange(oldTokenPath, grant, right); status != 400 || !strings.Contains(answer["msg"].(string), "unsupported grant_type") {
+		if status, answer := m.exchange(oldTokenPath, grant, right); status != 400 ||
+			!strings.Contains(answer["msg"].(string), "unsupported grant_type") {
 			t.Errorf("%s at the older endpoint: %d %v", grant, status, answer)
 		}
 	}
@@ -265,20 +273,27 @@ func TestWorkloadTokens(t *testing.T) {
 		error  string // of a refusal
 		says   string
 	}{
-		"right":               {code: 200},
-		"several audiences":   {claims: claims{"aud": []string{"another", workload.Audience}}, code: 200},
-		"another grant":       {form: map[string]string{"grant_type": "refresh_token"}, code: 400, error: "unsupported_grant_type"},
-		"a key's grant":       {form: map[string]string{"grant_type": jwtBearer}, code: 400, error: "invalid_grant"},
-		"another type":        {form: map[string]string{"client_assertion_type": "jwt"}, code: 400, error: "invalid_request", says: "assertion_type"},
-		"another account":     {form: map[string]string{"client_id": "me@sa.stackit.cloud"}, code: 401, error: "invalid_client", says: "client_id"},
-		"no account":          {form: map[string]string{"client_id": ""}, code: 401, error: "invalid_client", says: "client_id"},
-		"no token":            {form: map[string]string{"client_assertion": "garbage"}, code: 401, error: "invalid_client", says: "malformed"},
-		"expired":             {claims: claims{"exp": m.clock.Now().Add(-time.Second).Unix()}, code: 401, error: "invalid_client", says: "expired"},
+		"right":             {code: 200},
+		"several audiences": {claims: claims{"aud": []string{"another", workload.Audience}}, code: 200},
+		"another grant": {form: map[string]string{"grant_type": "refresh_token"}, code: 400,
+			error: "unsupported_grant_type"},
+		"a key's grant": {form: map[string]string{"grant_type": jwtBearer}, code: 400, error: "invalid_grant"},
+		"another type": {form: map[string]string{"client_assertion_type": "jwt"}, code: 400, error: "invalid_request",
+			says: "assertion_type"},
+		"another account": {form: map[string]string{"client_id": "me@sa.stackit.cloud"}, code: 401,
+			error: "invalid_client", says: "client_id"},
+		"no account": {form: map[string]string{"client_id": ""}, code: 401, error: "invalid_client",
+			says: "client_id"},
+		"no token": {form: map[string]string{"client_assertion": "garbage"}, code: 401, error: "invalid_client",
+			says: "malformed"},
+		"expired": {claims: claims{"exp": m.clock.Now().Add(-time.Second).Unix()}, code: 401,
+			error: "invalid_client", says: "expired"},
 		"without exp":         {claims: claims{"exp": nil}, code: 401, error: "invalid_client", says: "exp"},
 		"another audience":    {claims: claims{"aud": "another"}, code: 401, error: "invalid_client", says: "aud"},
 		"without an audience": {claims: claims{"aud": nil}, code: 401, error: "invalid_client", says: "aud"},
-		"another issuer":      {claims: claims{"iss": "https://another.example"}, code: 401, error: "invalid_client", says: "iss"},
-		"another key":         {issuer: newIssuer(t), code: 401, error: "invalid_client", says: "invalid"},
+		"another issuer": {claims: claims{"iss": "https://another.example"}, code: 401, error: "invalid_client",
+			says: "iss"},
+		"another key": {issuer: newIssuer(t), code: 401, error: "invalid_client", says: "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.issuer == nil {
@@ -297,7 +312,8 @@ func TestWorkloadTokens(t *testing.T) {
 			}
 			status, answer := m.postForm(tokenPath, form)
 			code, _ := answer["error"].(string)
-			if message, _ := answer["error_description"].(string); status != row.code || code != row.error || !strings.Contains(message, row.says) {
+			if message, _ := answer["error_description"].(string); status != row.code || code != row.error ||
+				!strings.Contains(message, row.says) {
 				t.Fatalf("answered %d %v, want %d, %q and %q", status, answer, row.code, row.error, row.says)
 			}
 			if row.code != 200 {

@@ -49,8 +49,9 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	c.locked(func(now time.Time) {
 		volume := &Volume{
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name,
-			Description: payload.Description, Size: payload.Size, PerformanceClass: payload.PerformanceClass, AvailabilityZone: payload.AvailabilityZone,
-			Bootable: payload.Bootable, Status: status, Labels: volumeLabels, CreatedAt: now, UpdatedAt: now,
+			Description: payload.Description, Size: payload.Size, PerformanceClass: payload.PerformanceClass,
+			AvailabilityZone: payload.AvailabilityZone, Bootable: payload.Bootable, Status: status, Labels: volumeLabels,
+			CreatedAt: now, UpdatedAt: now,
 		}
 		if err = c.fillVolume(r, volume, payload.Source); err != nil {
 			return

@@ -21,7 +21,8 @@ const (
 
 	goodServer = `{"name":"a","machineType":"c2i.2"}`
 	goodBody   = `{"name":"a","machineType":"c2i.2","networking":{"networkId":"20000000-0000-4000-8000-000000000001"}}`
-	refusal    = `{"code":400,"msg":"request body has an error: doesn't match schema #/components/schemas/v2CreateServer: ` +
+	refusal    = `{"code":400,"msg":"request body has an error: ` +
+		`doesn't match schema #/components/schemas/v2CreateServer: ` +
 		`doesn't match schema due to: Error at \"/name\": property \"name\" is missing"}`
 )
 
@@ -36,10 +37,12 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"a server", "GET", server, "", 200, goodServer, ""},
 		{"a server without machineType", "GET", server, "", 200, `{"name":"a"}`, `property "machineType" is missing`},
 		{"a name that is a number", "GET", server, "", 200, `{"name":1,"machineType":"c2i.2"}`, `value must be a string`},
-		{"a property that there is not", "GET", server, "", 200, `{"name":"a","machineType":"c2i.2","machinetype":"x"}`, "no properties /machinetype"},
+		{"a property that there is not", "GET", server, "", 200, `{"name":"a","machineType":"c2i.2","machinetype":"x"}`,
+			"no properties /machinetype"},
 		{"such a property in a list", "GET", servers, "", 200,
 			`{"items":[{"name":"a","machineType":"b","bootVolume":{"x":1}}]}`, "no properties /items/0/bootVolume/x"},
-		{"a property for requests only", "GET", server, "", 200, `{"name":"a","machineType":"c2i.2","securityGroups":["a"]}`, "writeOnly"},
+		{"a property for requests only", "GET", server, "", 200, `{"name":"a","machineType":"c2i.2","securityGroups":["a"]}`,
+			"writeOnly"},
 		{"labels are free", "GET", server, "", 200, `{"name":"a","machineType":"c2i.2","labels":{"a/b":"c"}}`, ""},
 		{"no user data", "GET", server + "?details=true", "", 200, `{"name":"a","machineType":"c2i.2","userData":null}`, ""},
 		{"null instead of a name", "GET", server, "", 200, `{"name":null,"machineType":"c2i.2"}`, "not nullable"},
@@ -51,7 +54,8 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"an error without msg", "GET", server, "", 404, `{"code":404}`, `"msg" is missing`},
 		{"a status nobody knows", "POST", servers, goodBody, 418, `{"code":418,"msg":"teapot"}`, "does not have this status"},
 		{"a bad request accepted", "POST", servers, "{}", 201, goodServer, "accepted, but the document says"},
-		{"a bad parameter accepted", "GET", server + "?details=maybe", "", 200, goodServer, "accepted, but the document says"},
+		{"a bad parameter accepted", "GET", server + "?details=maybe", "", 200, goodServer,
+			"accepted, but the document says"},
 		{"a bad request refused", "POST", servers, `{"machineType":"c2i.2"}`, 400, refusal, ""},
 		{"a good request refused", "POST", servers, goodBody, 400, `{"code":400,"msg":"machine type is not valid"}`, ""},
 		{"an operation there is not", "GET", "/v2/elsewhere", "", 200, "{}", "the document says"},
@@ -135,7 +139,8 @@ func TestWatchFailsTheTest(t *testing.T) {
 		t.Fatalf("%d cleanups, said %q", len(watched.cleanups), watched.text)
 	}
 	watched.cleanups[0]()
-	if !strings.HasPrefix(watched.text, "calls deviate from the API document (12):") || strings.Count(watched.text, "\n- GET") != 10 {
+	if !strings.HasPrefix(watched.text, "calls deviate from the API document (12):") ||
+		strings.Count(watched.text, "\n- GET") != 10 {
 		t.Errorf("said %s", watched.text)
 	}
 }

@@ -164,8 +164,8 @@ func (f *Fault) doesNothing() bool {
 // Operations are the operations of the mock that a Fault may name: operationIds of the
 // API document, and GetProject of the resource manager.
 var Operations = []string{
-	"CreateNetwork", "CreateNic", "CreateServer", "CreateVolume", "DeleteNetwork", "DeleteNic", "DeleteServer", "DeleteVolume",
-	"GetAffinityGroup", "GetImage", "GetKeyPair", "GetMachineType", "GetNetwork", "GetNic", "GetProject",
+	"CreateNetwork", "CreateNic", "CreateServer", "CreateVolume", "DeleteNetwork", "DeleteNic", "DeleteServer",
+	"DeleteVolume", "GetAffinityGroup", "GetImage", "GetKeyPair", "GetMachineType", "GetNetwork", "GetNic", "GetProject",
 	"GetProjectDetails", "GetProjectNIC", "GetSecurityGroup", "GetServer", "GetServerLog", "GetSnapshot", "GetVolume",
 	"GetVolumePerformanceClass", "ListAffinityGroups", "ListAttachedVolumes", "ListAvailabilityZones",
 	"ListImages", "ListKeyPairs", "ListMachineTypes", "ListNetworks", "ListNics", "ListProjectNICs",
@@ -206,8 +206,8 @@ func listOperations(without ...string) (lists []string) {
 // emptiedOperations are the operations that EmptyProject works with: lists, reads and deletions
 // of servers, NICs and volumes.
 var emptiedOperations = []string{
-	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
-	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
+	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs",
+	"GetProjectNIC", "ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
 }
 
 // Spread returns a random duration from 0 to span.

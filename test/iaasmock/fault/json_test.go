@@ -62,16 +62,18 @@ func TestParse(t *testing.T) {
 		`{"count":3}`:                        "the fault does nothing",
 		`{"status":503} {}`:                  "a fault is a JSON object such as",
 
-		`{"operation":"MakeServer","status":503}`:                     `operation: unknown "MakeServer"; known: `,
-		`{"operation":"CreateServer","executed":true}`:                "executed needs a status or an otherServer",
-		`{"operation":"CreateServer","emptyProject":true}`:            "operation: emptyProject needs IaaS or ListServers or",
-		`{"operation":"CreateServer","errorMessage":"x"}`:             "errorMessage needs a finalStatus",
-		`{"operation":"ListServers","neverBoots":true}`:               "operation: neverBoots needs CreateServer",
-		`{"operation":"ListServers","server":"m1","status":503}`:      "operation: server needs IaaS or CreateServer or",
-		`{"operation":"DeleteServer","zone":"eu01-1","status":503}`:   "operation: zone needs CreateServer",
-		`{"operation":"ListServers","cutOffAt":-1}`:                   "cutOffAt: invalid -1; want the number of items",
-		`{"status":429,"header":"Retry-After: 5"}`:                    `header: invalid "Retry-After: 5"; want {"Retry-After":["5"]}`,
-		`{"status":429,"header":{"Retry-After":["5\r\nX-Other: y"]}}`: `header: invalid "Retry-After"; want a name and values without`,
+		`{"operation":"MakeServer","status":503}`:                   `operation: unknown "MakeServer"; known: `,
+		`{"operation":"CreateServer","executed":true}`:              "executed needs a status or an otherServer",
+		`{"operation":"CreateServer","emptyProject":true}`:          "operation: emptyProject needs IaaS or ListServers or",
+		`{"operation":"CreateServer","errorMessage":"x"}`:           "errorMessage needs a finalStatus",
+		`{"operation":"ListServers","neverBoots":true}`:             "operation: neverBoots needs CreateServer",
+		`{"operation":"ListServers","server":"m1","status":503}`:    "operation: server needs IaaS or CreateServer or",
+		`{"operation":"DeleteServer","zone":"eu01-1","status":503}`: "operation: zone needs CreateServer",
+		`{"operation":"ListServers","cutOffAt":-1}`:                 "cutOffAt: invalid -1; want the number of items",
+		`{"status":429,"header":"Retry-After: 5"}`: `header: invalid "Retry-After: 5"; ` +
+			`want {"Retry-After":["5"]}`,
+		`{"status":429,"header":{"Retry-After":["5\r\nX-Other: y"]}}`: `header: invalid "Retry-After"; ` +
+			`want a name and values without`,
 	} {
 		if _, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

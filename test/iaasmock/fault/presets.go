@@ -24,7 +24,8 @@ type Preset struct {
 // with Count, Probability or Duration, with Server if it is about servers, and with MachineType and
 // Zone if it is about new ones.
 func Presets() []Preset {
-	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(), delayPresets())
+	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(),
+		delayPresets())
 	for i := range all {
 		all[i].Fault.Name = all[i].Name
 	}
@@ -62,15 +63,19 @@ func serverPresets() []Preset {
 			Operation: "DeleteServer", NeverGone: true}},
 		{"delete-error", "Deleted servers end in ERROR.", Fault{
 			Operation: "DeleteServer", FinalStatus: statusError, ErrorMessage: "Failed to detach the volume."}},
-		{"duplicate-servers", "One CreateServer makes two servers; the answer shows one.", Fault{Operation: create, Duplicate: true}},
+		{"duplicate-servers", "One CreateServer makes two servers; the answer shows one.",
+			Fault{Operation: create, Duplicate: true}},
 		{"dropped-labels", "CreateServer makes servers without their labels.", Fault{Operation: create, DropLabels: true}},
 		{"wrong-server", "CreateServer makes the server, and answers with another one of the project.", Fault{
 			Operation: create, OtherServer: AnyServer, Executed: true}},
-		{"stale-lists", "Lists show the servers of 30 seconds ago.", Fault{Operation: "ListServers", Stale: 30 * time.Second}},
-		{"empty-lists", "Lists of servers are empty although there are servers.", Fault{Operation: "ListServers", EmptyList: true}},
+		{"stale-lists", "Lists show the servers of 30 seconds ago.",
+			Fault{Operation: "ListServers", Stale: 30 * time.Second}},
+		{"empty-lists", "Lists of servers are empty although there are servers.",
+			Fault{Operation: "ListServers", EmptyList: true}},
 		{"empty-project", "For 8 seconds there seem to be no servers, NICs and volumes.", Fault{
 			Operation: OperationIaaS, EmptyProject: true, Duration: 8 * time.Second}},
-		{"stale-reads", "GetServer shows the server of 10 seconds ago.", Fault{Operation: "GetServer", Stale: 10 * time.Second}},
+		{"stale-reads", "GetServer shows the server of 10 seconds ago.",
+			Fault{Operation: "GetServer", Stale: 10 * time.Second}},
 	}
 }
 
@@ -86,15 +91,19 @@ func answerPresets() []Preset {
 		{"unauthorized", "Calls answer 401.", answer(http.StatusUnauthorized)},
 		{"forbidden", "Calls answer 403.", answer(http.StatusForbidden)},
 		{"random-404", "One GetServer in ten answers 404 although the server exists.", Fault{
-			Operation: "GetServer", Probability: 0.1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}},
+			Operation: "GetServer", Probability: 0.1, Status: http.StatusNotFound,
+			Body: `{"code":404,"msg":"server not found"}`}},
 		{"project-404", "Calls answer 404: there is no such project.", Fault{
 			Operation: OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}},
 		{"conflict", "DeleteServer answers 409.", Fault{Operation: "DeleteServer", Status: http.StatusConflict}},
-		{"too-large", "CreateServer answers 413.", Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
+		{"too-large", "CreateServer answers 413.",
+			Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
 		{"rate-limited", "Calls answer 429.", limited},
 		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", later},
-		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.", creations},
-		{"rate-limited-source", "Of the calls of one source address 10 a second pass, 20 at once; the others answer 429.", SourceLimit(10, 20)},
+		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.",
+			creations},
+		{"rate-limited-source", "Of the calls of one source address 10 a second pass, 20 at once; the others answer 429.",
+			SourceLimit(10, 20)},
 		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
 		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
@@ -111,7 +120,8 @@ func answerPresets() []Preset {
 // object-storage API (2026-09-02). Clients behind one address share the limit.
 func SourceLimit(rate float64, burst int) Fault {
 	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
-		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; please try again later"}`}
+		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; ` +
+			`please try again later"}`}
 }
 
 // gatewayPresets are answers of gateways instead of the API's. Seen by stackit-s3-provisioner: pages with 403 for
@@ -130,8 +140,9 @@ func gatewayPresets() []Preset {
 		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", page(http.StatusBadGateway)},
 		{"gateway-jwks", "Calls answer 401 in plain text: the gateway does not know the key that signed the token.",
 			text(http.StatusUnauthorized, "Jwks doesn't have key to match kid or alg from Jwt")},
-		{"gateway-reset", "Calls answer 503 in plain text: the gateway lost its connection to the API.", text(http.StatusServiceUnavailable,
-			"upstream connect error or disconnect/reset before headers. reset reason: connection termination")},
+		{"gateway-reset", "Calls answer 503 in plain text: the gateway lost its connection to the API.",
+			text(http.StatusServiceUnavailable,
+				"upstream connect error or disconnect/reset before headers. reset reason: connection termination")},
 		{"forbidden-path", "Calls answer 403 in the form of other services of STACKIT.", Fault{
 			Operation: OperationIaaS, Status: http.StatusForbidden, Body: `{"timestamp":"2026-08-25T08:13:00.000+00:00",` +
 				`"path":"/v2/projects","status":403,"error":"Forbidden","message":"Unauthorized"}`}},
@@ -142,7 +153,8 @@ func connectionPresets() []Preset {
 	return []Preset{
 		{"lost-answers", "CreateServer makes the server; the connection is reset before the answer.", Fault{
 			Operation: operationCreate, DropAfter: true}},
-		{"reset-before", "Connections are reset before the call is executed.", Fault{Operation: OperationIaaS, DropBefore: true}},
+		{"reset-before", "Connections are reset before the call is executed.",
+			Fault{Operation: OperationIaaS, DropBefore: true}},
 		{"hanging", "Calls are executed and never answered.", Fault{Operation: OperationIaaS, NeverAnswers: true}},
 		{"half-answers", "Answers end in the middle of the body.", Fault{Operation: OperationIaaS, HalfAnswer: true}},
 	}
@@ -156,7 +168,8 @@ func tokenPresets() []Preset {
 		{"token-404", "The token endpoint answers 404.", Fault{
 			Operation: token, Status: http.StatusNotFound, ContentType: "text/plain", Body: "404 page not found\n"}},
 		{"token-slow", "The token endpoint takes 10 seconds.", Fault{Operation: token, Delay: 10 * time.Second}},
-		{"token-without-exp", "Access tokens do not say when they expire.", Fault{Operation: token, TokenWithoutExpiry: true}},
+		{"token-without-exp", "Access tokens do not say when they expire.",
+			Fault{Operation: token, TokenWithoutExpiry: true}},
 		{"token-skew", "The mock's clock is two hours behind: by the client's clock every token has expired.", Fault{
 			Operation: token, TokenSkew: -2 * time.Hour}},
 	}

@@ -104,8 +104,9 @@ var worksWith = map[string][]string{
 	"forbiddenAfterDelete": {"GetServer"},
 	"emptyList":            listOperations(),
 	"cutOffAt":             listOperations(),
-	"ignoreSelector":       listOperations("ListAttachedVolumes", "ListAvailabilityZones", "ListServerNICs"), // they have no label_selector
-	"emptyProject":         append([]string{"", OperationIaaS}, emptiedOperations...),
-	"tokenWithoutExpiry":   {OperationToken},
-	"tokenSkew":            {OperationToken},
+	// These three have no label_selector.
+	"ignoreSelector":     listOperations("ListAttachedVolumes", "ListAvailabilityZones", "ListServerNICs"),
+	"emptyProject":       append([]string{"", OperationIaaS}, emptiedOperations...),
+	"tokenWithoutExpiry": {OperationToken},
+	"tokenSkew":          {OperationToken},
 }

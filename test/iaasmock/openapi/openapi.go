@@ -71,7 +71,8 @@ func (r Router) Find(request *http.Request) (*Input, error) {
 	}
 	return &Input{
 		Request: request, PathParams: vars, Route: route,
-		Options: &openapi3filter.Options{SkipSettingDefaults: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+		Options: &openapi3filter.Options{SkipSettingDefaults: true,
+			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
 	}, nil
 }
 

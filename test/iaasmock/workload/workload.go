@@ -44,7 +44,8 @@ func (i *Issuer) JWKS() ([]byte, error) {
 	}
 	x, y := point[1:1+len(point)/2], point[1+len(point)/2:]
 	encode := base64.RawURLEncoding.EncodeToString
-	return fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`, keyID, encode(x), encode(y)), nil
+	return fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`,
+		keyID, encode(x), encode(y)), nil
 }
 
 // NewServiceAccount creates a service account of the cloud that trusts the issuer's tokens with

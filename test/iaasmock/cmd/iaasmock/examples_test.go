@@ -168,7 +168,8 @@ func TestReadmeExamplesWork(t *testing.T) {
 
 // The commands that the README starts are taken as a shell reads them.
 func TestReadmeCommandsWork(t *testing.T) {
-	commands := regexp.MustCompile(`(?m)^go run ./test/iaasmock/cmd/iaasmock (.*)$`).FindAllStringSubmatch(readFile(t, "../../README.md"), -1)
+	commands := regexp.MustCompile(`(?m)^go run ./test/iaasmock/cmd/iaasmock (.*)$`).FindAllStringSubmatch(
+		readFile(t, "../../README.md"), -1)
 	faults := 0
 	for _, command := range commands {
 		words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command[1]).Output()

@@ -247,7 +247,8 @@ Create a server, see it boot, delete it:
 Calls need a token. To try the API with curl, start with --no-auth.
 {{end}}
 Environment for this project's driver:
-  export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/oauth/v2/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
+  export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/oauth/v2/token` +
+	`{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
 `))
 
 func printIntro(out io.Writer, url string, o options, seed uint64) {

@@ -102,11 +102,12 @@ func TestClearErrors(t *testing.T) {
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
 		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
-		"unknown preset":     {[]string{"--preset", "slow"}, `--preset is "slow", must be live; a fault's preset goes to --fault`},
-		"form of a key":      {[]string{"--key", "2024"}, `--key is "2024", must be 2026 or 2025`},
-		"argument":           {[]string{"now"}, `unexpected argument "now"`},
-		"fault":              {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
-		"no such folder":     {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
+		"unknown preset": {[]string{"--preset", "slow"},
+			`--preset is "slow", must be live; a fault's preset goes to --fault`},
+		"form of a key":  {[]string{"--key", "2024"}, `--key is "2024", must be 2026 or 2025`},
+		"argument":       {[]string{"now"}, `unexpected argument "now"`},
+		"fault":          {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
+		"no such folder": {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), row.args, io.Discard); err == nil || !strings.Contains(err.Error(), row.want) {
@@ -160,7 +161,8 @@ func TestTimesBesideAPresetWin(t *testing.T) {
 }
 
 func TestFaultsFromTheCommandLine(t *testing.T) {
-	url, intro, _ := start(t, "--no-auth", "--seed", "42", "--fault", "slow", "--fault", `{"preset":"token-down","after":"1h"}`)
+	url, intro, _ := start(t, "--no-auth", "--seed", "42", "--fault", "slow", "--fault",
+		`{"preset":"token-down","after":"1h"}`)
 	if !strings.Contains(intro, "--seed 42 repeats this run") {
 		t.Errorf("the seed is not told: %s", intro)
 	}
@@ -170,7 +172,8 @@ func TestFaultsFromTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal(example{method: http.MethodGet, url: url + "/admin/faults"}.run(t), &active); err != nil {
 		t.Fatal(err)
 	}
-	if a := active.Items; len(a) != 2 || a[0].Name != "slow" || a[0].StartsAt != "" || a[1].Name != "token-down" || a[1].StartsAt == "" {
+	if a := active.Items; len(a) != 2 || a[0].Name != "slow" || a[0].StartsAt != "" || a[1].Name != "token-down" ||
+		a[1].StartsAt == "" {
 		t.Errorf("the faults are %v", a)
 	}
 }

@@ -130,7 +130,8 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 func (i *Issuer) grantWorkload(form url.Values, skew time.Duration) (account, string, *Refusal) {
 	if kind := form.Get("client_assertion_type"); kind != workloadAssertion {
 		// Source: RFC 7521, 4.2.1: the parameter has to be the type of the assertion.
-		return account{}, "", &Refusal{http.StatusBadRequest, CodeInvalidRequest, fmt.Sprintf("unsupported client_assertion_type %q", kind)}
+		return account{}, "",
+			&Refusal{http.StatusBadRequest, CodeInvalidRequest, fmt.Sprintf("unsupported client_assertion_type %q", kind)}
 	}
 	i.mu.RLock()
 	client, known := i.federated[form.Get("client_id")]

@@ -43,7 +43,8 @@ type Issuer struct {
 func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails, by its documentation
-	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{}, federated: map[string]federated{}}
+	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{},
+		federated: map[string]federated{}}
 }
 
 // NewKey creates a service account with access to the project and returns its key file as
@@ -112,7 +113,8 @@ func (i *Issuer) NewFederatedAccount(projectID string, federation Federation) (s
 type account struct{ email, subject, projectID string }
 
 func newAccount(projectID string) account {
-	return account{email: "mock-" + uuid.NewString()[:8] + "@sa.stackit.cloud", subject: uuid.NewString(), projectID: projectID}
+	return account{email: "mock-" + uuid.NewString()[:8] + "@sa.stackit.cloud", subject: uuid.NewString(),
+		projectID: projectID}
 }
 
 // accessClaims are the claims of a STACKIT access token that clients read.

@@ -136,16 +136,17 @@ func (v *validator) checkFallbacks(check *classCheck) {
 	const few = 3
 	if count := len(spec.Fallbacks); count > few {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").String(), fmt.Sprintf(
-			"has %d entries: each may cost the time of a boot, and a Machine is given up at its creation timeout, 20 minutes by default", count))
+			"has %d entries: each may cost the time of a boot, and a Machine is given up at its creation timeout, "+
+				"20 minutes by default", count))
 	}
 	for i, fallback := range spec.Fallbacks {
 		zone := fallback.AvailabilityZone
 		if template == nil || template.Zone == "" || zone == "" || zone == template.Zone {
 			continue
 		}
-		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").Index(i).Child("availabilityZone").String(), fmt.Sprintf(
-			"is %s, nodeTemplate.zone is %s: while the first zone is full, Pods with a volume there stay pending, and "+
-				"cluster-autoscaler adds machines that do not help them", zone, template.Zone))
+		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").Index(i).Child("availabilityZone").String(),
+			fmt.Sprintf("is %s, nodeTemplate.zone is %s: while the first zone is full, Pods with a volume there stay pending, "+
+				"and cluster-autoscaler adds machines that do not help them", zone, template.Zone))
 	}
 }
 

@@ -297,7 +297,8 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 		case other == nil:
 			problem = fmt.Sprintf("machine type %s does not exist in region %s", fallback.MachineType, k.account.Region)
 		case own != nil && (own.Vcpus != other.Vcpus || own.Ram != other.Ram):
-			problem = fmt.Sprintf("%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's own",
+			problem = fmt.Sprintf(
+				"%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's own",
 				other.Name, other.Vcpus, other.Ram, own.Name, own.Vcpus, own.Ram)
 		}
 		return "machineType", problem

@@ -75,7 +75,8 @@ func TestOnline(t *testing.T) {
 			1, []string{`providerSpec.availabilityZone: Unsupported value: "eu02-1": supported values: ` + allZones}},
 		"fallbacks that are there": {with("fallbacks: [{machineType: c2i.2, availabilityZone: eu01-1}]"), 0, nil},
 		"fallback to no machine type": {with("fallbacks: [{machineType: c2i.3}]"),
-			0, []string{"-:20:29: MachineClass default/worker: providerSpec.fallbacks[0].machineType: machine type c2i.3 does not exist in region eu01"}},
+			0, []string{"-:20:29: MachineClass default/worker: providerSpec.fallbacks[0].machineType: " +
+				"machine type c2i.3 does not exist in region eu01"}},
 		"fallback to no zone": {with("fallbacks: [{availabilityZone: eu01-9}]"),
 			0, []string{"providerSpec.fallbacks[0].availabilityZone: zone eu01-9 does not exist in region eu01"}},
 		"fallback to a larger machine type": {with("fallbacks: [{machineType: g2i.4}]"),

@@ -172,11 +172,14 @@ func TestFindings(t *testing.T) {
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: has no bootVolume beside it"}},
 		"four fallbacks": {fallbacks("{machineType: a}, {machineType: b}, {machineType: c}, {machineType: d}"),
-			0, []string{"-:20:14: MachineClass default/worker: providerSpec.fallbacks: has 4 entries: each may cost the time of a boot"}},
+			0, []string{"-:20:14: MachineClass default/worker: providerSpec.fallbacks: " +
+				"has 4 entries: each may cost the time of a boot"}},
 		"fallback to another zone": {fallbacks("{availabilityZone: eu01-2}"),
-			0, []string{"MachineClass default/worker: providerSpec.fallbacks[0].availabilityZone: is eu01-2, nodeTemplate.zone is eu01-1"}},
+			0, []string{"MachineClass default/worker: providerSpec.fallbacks[0].availabilityZone: " +
+				"is eu01-2, nodeTemplate.zone is eu01-1"}},
 		"fallback without a choice": {fallbacks("{}"),
-			1, []string{"MachineClass default/worker: providerSpec.fallbacks[0]: Required value: set machineType, availabilityZone or both"}},
+			1, []string{"MachineClass default/worker: providerSpec.fallbacks[0]: Required value: " +
+				"set machineType, availabilityZone or both"}},
 		"two wrong types": {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"},
 			1,
 			[]string{"-:25:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number, must be a string"}},

@@ -25,7 +25,8 @@ import (
 // What the driver makes of answers: of the API, and of a gateway before it.
 
 // gatewaysPage is what nginx answers with any status.
-const gatewaysPage = "<html>\r\n<head><title>403 Forbidden</title></head>\r\n<body><center><h1>403 Forbidden</h1></center></body></html>"
+const gatewaysPage = "<html>\r\n<head><title>403 Forbidden</title></head>\r\n" +
+	"<body><center><h1>403 Forbidden</h1></center></body></html>"
 
 // jwks is how the gateway answers while it does not know the key that a token was signed with.
 const jwks = "Jwks doesn't have key to match kid or alg from Jwt"
@@ -34,7 +35,8 @@ const jwks = "Jwks doesn't have key to match kid or alg from Jwt"
 func comesBackSoon(t *testing.T, err error) {
 	t.Helper()
 	decoded, _ := status.FromError(err)
-	if err != nil && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted}, decoded.Code()) {
+	if err != nil && !slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted},
+		decoded.Code()) {
 		t.Errorf("%v, want a code after which the manager comes back in seconds", err)
 	}
 }
@@ -47,7 +49,8 @@ func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 	for _, code := range []int{200, 202, 400, 401, 403, 404, 409, 410, 422} {
 		for _, executed := range []bool{false, true} {
 			for operation, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-				"create": (*rig).createErr, "delete": (*rig).remove, "list": func(r *rig, _ *v1alpha1.Machine) error { return r.listErr() },
+				"create": (*rig).createErr, "delete": (*rig).remove,
+				"list":   func(r *rig, _ *v1alpha1.Machine) error { return r.listErr() },
 				"status": (*rig).statusErr, "initialize": (*rig).initErr,
 			} {
 				hit := map[string][]string{"create": creating, "delete": deleting, "list": {"ListServers"}}[operation]
@@ -59,7 +62,8 @@ func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 						if operation != "create" {
 							m = withID(m, r.mustCreate(m).ProviderID)
 						}
-						r.cloud.Inject(iaasmock.Fault{Operation: asked, Status: code, Body: gatewaysPage, ContentType: "text/html", Count: 1, Executed: executed})
+						r.cloud.Inject(iaasmock.Fault{Operation: asked, Status: code, Body: gatewaysPage, ContentType: "text/html",
+							Count: 1, Executed: executed})
 						began := time.Now()
 						for err := call(r, m); err != nil; err = call(r, m) {
 							comesBackSoon(t, err)
@@ -69,7 +73,8 @@ func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 							wantWithin(t, began, 10*time.Minute)
 							<-time.After(5 * time.Second)
 						}
-						if servers := len(r.cloud.Servers()); servers != 1 && operation != "delete" || operation == "delete" && servers != 0 {
+						if servers := len(r.cloud.Servers()); servers != 1 && operation != "delete" ||
+							operation == "delete" && servers != 0 {
 							t.Errorf("there are %d servers", servers)
 						}
 					})
@@ -82,16 +87,18 @@ func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 // While a gateway answers all calls, the text says so, and with which status.
 func TestAGatewayThatAnswersForMinutes(t *testing.T) {
 	for body, code := range map[string]int{
-		gatewaysPage: http.StatusForbidden, jwks: http.StatusUnauthorized, "<html>maintenance</html>": http.StatusOK, "": http.StatusNotFound,
-		`{"error":"Forbidden"}`: http.StatusBadRequest,
+		gatewaysPage: http.StatusForbidden, jwks: http.StatusUnauthorized, "<html>maintenance</html>": http.StatusOK,
+		"": http.StatusNotFound, `{"error":"Forbidden"}`: http.StatusBadRequest,
 	} {
 		bubble(t, body, func(t *testing.T) {
 			r := newRig(t)
 			m := machine("m1")
 			m = withID(m, r.mustCreate(m).ProviderID)
 			r.cloud.ResetCalls()
-			r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: code, Body: body, ContentType: "text/html", Duration: 6 * time.Minute})
-			for _, call := range []func() error{r.listErr, func() error { return r.createErr(machine("m2")) }, func() error { return r.statusErr(m) }} {
+			r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: code, Body: body, ContentType: "text/html",
+				Duration: 6 * time.Minute})
+			for _, call := range []func() error{r.listErr, func() error { return r.createErr(machine("m2")) },
+				func() error { return r.statusErr(m) }} {
 				err := call()
 				wantReason(t, err, provider.ReasonAPIFailed)
 				wantSaid(t, err.Error(), fmt.Sprintf("status %d, not the API's answer", code))
@@ -110,7 +117,8 @@ func TestAGatewayThatAnswersForMinutes(t *testing.T) {
 // a page an acceptance of a DELETE.
 func TestAForeign404ProvesNoServerGone(t *testing.T) {
 	for _, body := range []string{
-		gatewaysPage, "", "404 page not found", `{"code":404}`, `{"status":404,"error":"Not Found","message":"No message available"}`,
+		gatewaysPage, "", "404 page not found", `{"code":404}`,
+		`{"status":404,"error":"Not Found","message":"No message available"}`,
 		`{"code":404,"msg":"resource not found: project"}`, `{"code":404,"msg":"project not found"}`,
 		`{"code":404,"msg":"The requested region could not be found"}`,
 	} {
@@ -119,7 +127,8 @@ func TestAForeign404ProvesNoServerGone(t *testing.T) {
 			m := machine("m1")
 			m = withID(m, r.mustCreate(m).ProviderID)
 			for _, operation := range []string{"GetServer", "DeleteServer"} {
-				r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusNotFound, Body: body, ContentType: "text/html", Duration: time.Minute})
+				r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusNotFound, Body: body,
+					ContentType: "text/html", Duration: time.Minute})
 			}
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: time.Minute})
 			if r.remove(m) == nil && len(r.cloud.Servers()) > 0 {
@@ -133,13 +142,15 @@ func TestAForeign404ProvesNoServerGone(t *testing.T) {
 // again.
 func TestOnlyAnEmptyAnswerAcceptsADELETE(t *testing.T) {
 	for body, deletes := range map[string]int{
-		" ": 1, "{}": 1, "[]": 2, "null": 1, `"OK"`: 2, "123": 2, `{"message":"maintenance"}`: 2, `{"error":"Forbidden"}`: 2, gatewaysPage: 2,
+		" ": 1, "{}": 1, "[]": 2, "null": 1, `"OK"`: 2, "123": 2, `{"message":"maintenance"}`: 2, `{"error":"Forbidden"}`: 2,
+		gatewaysPage: 2,
 	} {
 		bubble(t, body, func(t *testing.T) {
 			r := newRig(t)
 			m := machine("m1")
 			m = withID(m, r.mustCreate(m).ProviderID)
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusOK, Body: body, Count: 1, Executed: deletes == 1})
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusOK, Body: body, Count: 1,
+				Executed: deletes == 1})
 			if err := insist(func() error { return r.remove(m) }); err != nil {
 				t.Error(err)
 			}
@@ -161,7 +172,8 @@ func TestOnlyAnEmptyAnswerAcceptsADELETE(t *testing.T) {
 // lasted for 30 s. Shorter outages end no call.
 func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 	missing := func(message string) iaasmock.Fault {
-		return iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"` + message + `"}`}
+		return iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound,
+			Body: `{"code":404,"msg":"` + message + `"}`}
 	}
 	regionEU99 := func(r *rig) { r.secret.Data["region"] = []byte("eu99") }
 	for name, prepare := range map[string]func(*rig){
@@ -217,7 +229,8 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 		wantReason(t, r.statusErr(machine("m1")), provider.ReasonResourceMissing)
 	})
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"create": func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) }, "status": (*rig).statusErr, "delete": (*rig).remove,
+		"create": func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) }, "status": (*rig).statusErr,
+		"delete": (*rig).remove,
 	} {
 		bubble(t, name+", for 10 s", func(t *testing.T) {
 			r := newRig(t)
@@ -248,7 +261,8 @@ func TestAForeignProjectIsNamed(t *testing.T) {
 
 // Where the class names no NIC and no volume, 409 is the cloud's own business, and passes.
 func TestAConflictPassesUnlessTheClassNamesWhatIsInUse(t *testing.T) {
-	for _, body := range []string{`{"status":"CONFLICT","message":"Request failed"}`, `{"code":409,"msg":"the network is being updated"}`, ""} {
+	for _, body := range []string{`{"status":"CONFLICT","message":"Request failed"}`,
+		`{"code":409,"msg":"the network is being updated"}`, ""} {
 		bubble(t, body, func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusConflict, Body: body, Count: 1})
@@ -266,7 +280,8 @@ func TestAConflictPassesUnlessTheClassNamesWhatIsInUse(t *testing.T) {
 
 // A second server of the class that fails in a row lets the autoscaler try another pool, for this Machine only.
 func TestServersThatFailInARow(t *testing.T) {
-	broken := iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "Unexpected vif_type=binding_failed"}
+	broken := iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError,
+		ErrorMessage: "Unexpected vif_type=binding_failed"}
 	failing := func(t *testing.T, r *rig, name string, want provider.Reason) {
 		t.Helper()
 		wantReason(t, r.createErr(machine(name)), want)
@@ -302,7 +317,8 @@ func TestServersThatFailInARow(t *testing.T) {
 	bubble(t, "by a limit of one server", func(t *testing.T) {
 		r := newRig(t)
 		broken := broken
-		broken.ErrorMessage = "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded."
+		broken.ErrorMessage = "The maximum allowed number of disk devices (26) " +
+			"to attach to a single instance has been exceeded."
 		r.cloud.Inject(broken)
 		failing(t, r, "m1", provider.ReasonRequestRefused)
 		failing(t, r, "m2", provider.ReasonRequestRefused)

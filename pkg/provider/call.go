@@ -93,7 +93,8 @@ func (p *Provider) newMachineCall(
 // refTo returns the reference to a Machine's record, without a place.
 func refTo(machine *v1alpha1.Machine) *machineRef {
 	return &machineRef{
-		machineKey: machineKey{machine.Namespace, machine.Name}, uid: string(machine.UID), created: machine.CreationTimestamp.Time,
+		machineKey: machineKey{machine.Namespace, machine.Name}, uid: string(machine.UID),
+		created: machine.CreationTimestamp.Time,
 	}
 }
 

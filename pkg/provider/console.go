@@ -39,16 +39,19 @@ var consolePatterns = []struct {
 	{"disk-full", regexp.MustCompile(`(?i)(?:: |\[errno 28\] )no space left on device`)},
 	// systemd 252 (sulogin-shell.c, emergency.target); util-linux 2.38 (sulogin.c).
 	{"emergency-mode", regexp.MustCompile(`^You are in (?:emergency|rescue) mode|` +
-		`^\[  OK  \] Reached target (?:emergency\.target - )?Emergency Mode|^Cannot open access to console, the root account is locked`)},
+		`^\[  OK  \] Reached target (?:emergency\.target - )?Emergency Mode|` +
+		`^Cannot open access to console, the root account is locked`)},
 	// systemd-networkd-wait-online; isc-dhcp 4.4 (dhclient.c); Python, as in cloud-init.
 	{"no-address", regexp.MustCompile(`^\[FAILED\] Failed to start (?:[\w.-]+ - )?Wait for Network to be Configured|` +
 		`^No (?:DHCPOFFERS received|working leases in persistent database)|\[Errno 101\] Network is unreachable`)},
 	// Go (crypto/x509/verify.go), as in containerd and gardener-node-agent; curl with OpenSSL.
-	{"certificate", regexp.MustCompile(`x509: certificate (?:signed by unknown authority|has expired or is not yet valid|` +
-		`is (?:not )?valid for)|SSL certificate problem: [a-zA-Z -]+`)},
+	{"certificate", regexp.MustCompile(`x509: certificate (?:signed by unknown authority|` +
+		`has expired or is not yet valid|is (?:not )?valid for)|SSL certificate problem: [a-zA-Z -]+`)},
 	// Go (net.DNSError); curl; glibc (gai_strerror), as in Python and apt.
-	{"dns", regexp.MustCompile(`lookup ` + host + `(?: on [\w.:\[\]]+)?: (?:no such host|server misbehaving|(?:read|dial) udp)|` +
-		`Could not resolve host: ` + host + `$|Temporary failure (?:in name resolution|resolving '` + host + `')|Name or service not known`)},
+	{"dns", regexp.MustCompile(`lookup ` + host + `(?: on [\w.:\[\]]+)?: ` +
+		`(?:no such host|server misbehaving|(?:read|dial) udp)|` +
+		`Could not resolve host: ` + host + `$|` +
+		`Temporary failure (?:in name resolution|resolving '` + host + `')|Name or service not known`)},
 	// Go (net.OpError); curl; Python.
 	{"refused", regexp.MustCompile(`dial tcp [\w.:\[\]]+: connect: connection refused|Failed to connect to ` + host +
 		` port \d+(?: after \d+ ms)?: (?:Connection refused|Couldn't connect to server)|\[Errno 111\] Connection refused`)},
@@ -57,12 +60,15 @@ var consolePatterns = []struct {
 	{"cloud-init", regexp.MustCompile(`Failed loading yaml blob(?:\. Invalid format at line \d+ column \d+)?|` +
 		`Invalid cloud-config provided|Unhandled (?:non-multipart|unknown content-type)`)},
 	// cloud-init 22.4 (main.py, cc_scripts_user.py), and systemd for its units.
-	{"cloud-init", regexp.MustCompile(`No instance datasource found|Consuming user data failed|Failed to run module [\w-]+|` +
-		`^\[FAILED\] Failed to start (?:cloud-(?:init|config|final)|Initial cloud-init job|Execute cloud user/final scripts)`)},
+	{"cloud-init", regexp.MustCompile(`No instance datasource found|Consuming user data failed|` +
+		`Failed to run module [\w-]+|` +
+		`^\[FAILED\] Failed to start (?:cloud-(?:init|config|final)|` +
+		`Initial cloud-init job|Execute cloud user/final scripts)`)},
 	// Gardener 1.130 (gardener-node-agent's app.go and bootstrap.go), and systemd for its units.
 	{"node-agent", regexp.MustCompile(`failed (?:getting REST config|fetching machine name from file|` +
 		`requesting and storing kubeconfig|formatting kubelet data volume)|` +
-		`^\[FAILED\] Failed to start (?:gardener-node-(?:init|agent)\.service|Downloads the gardener-node-agent|Gardener Node Agent)`)},
+		`^\[FAILED\] Failed to start (?:gardener-node-(?:init|agent)\.service|` +
+		`Downloads the gardener-node-agent|Gardener Node Agent)`)},
 	// systemd 252 (job.c, mount.c).
 	{causeUnitFailed, regexp.MustCompile(`^\[(?:FAILED|DEPEND| TIME )\] ` +
 		`(?:Failed to (?:start|mount)|Dependency failed for|Timed out (?:starting|waiting for)) [\w@:.,()/\\ -]+`)},

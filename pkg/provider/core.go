@@ -146,7 +146,8 @@ func noServer(machine string) error {
 // OpenStack, and this process, the only one to act since the Machine was created, never requested a
 // server. c is nil without a call.
 func (p *Provider) hadNothing(machine *v1alpha1.Machine, c *call, err error) bool {
-	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" || CameFromOpenStack(machine) {
+	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" ||
+		CameFromOpenStack(machine) {
 		return false
 	}
 	if c != nil && c.placeSeen.Load() {

@@ -32,10 +32,13 @@ func TestEveryCallEnds(t *testing.T) {
 		within time.Duration
 		want   codes.Code
 	}{
-		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
+		"CreateMachine whose NICs can never be changed": {
+			iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
 			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
-		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { return r.initErr(withID(machine("m1"), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
+		"InitializeMachine whose NICs can never be changed": {
+			iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
+			func(r *rig) error { return r.initErr(withID(machine("m1"), r.makeRunning("m1"))) }, 10 * time.Minute,
+			codes.DeadlineExceeded},
 		"CreateMachine without a creationTimestamp": {neverBoots,
 			func(r *rig) error { return r.createErr(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}}) },
 			10 * time.Minute, codes.DeadlineExceeded},
@@ -50,12 +53,15 @@ func TestEveryCallEnds(t *testing.T) {
 			return r.provider().WaitUntilServerRunning(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)
 		}, 10 * time.Minute, codes.DeadlineExceeded},
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
-			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute,
+			codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
-			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute, codes.Unavailable},
+			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute,
+			codes.Unavailable},
 		"ListMachines of a silent API": {silent, (*rig).listErr, 30 * time.Second, codes.Unavailable},
 		"InitializeMachine of a silent API": {silent,
-			func(r *rig) error { return r.initErr(withID(machine("m1"), providerIDOf(someServerID))) }, 10 * time.Minute, codes.Unavailable},
+			func(r *rig) error { return r.initErr(withID(machine("m1"), providerIDOf(someServerID))) }, 10 * time.Minute,
+			codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -79,7 +85,8 @@ func TestACallEndsWithItsContext(t *testing.T) {
 			r.cloud.Inject(fault)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := start(func() error {
-				_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: machine("m1"), MachineClass: r.class, Secret: r.secret})
+				_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: machine("m1"), MachineClass: r.class,
+					Secret: r.secret})
 				return err
 			})
 			<-time.After(8 * time.Second)
@@ -118,10 +125,13 @@ func TestGetVolumeIDs(t *testing.T) {
 			return &corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
 				CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}}}
 		}
-		response, err := r.driver.GetVolumeIDs(t.Context(), &driver.GetVolumeIDsRequest{PVSpecs: []*corev1.PersistentVolumeSpec{
-			csi("block-storage.csi.stackit.cloud", "v1"), csi("cinder.csi.openstack.org", "v2"), csi("nfs.csi.k8s.io", "v3"), {}, nil,
-			{PersistentVolumeSource: corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v4"}}},
-		}})
+		response, err := r.driver.GetVolumeIDs(t.Context(),
+			&driver.GetVolumeIDsRequest{PVSpecs: []*corev1.PersistentVolumeSpec{
+				csi("block-storage.csi.stackit.cloud", "v1"), csi("cinder.csi.openstack.org", "v2"),
+				csi("nfs.csi.k8s.io", "v3"), {}, nil,
+				{PersistentVolumeSource: corev1.PersistentVolumeSource{
+					Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v4"}}},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +144,8 @@ func TestGetVolumeIDs(t *testing.T) {
 func TestGenerateMachineClassForMigrationIsUnimplemented(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		_, err := r.provider().GenerateMachineClassForMigration(t.Context(), &driver.GenerateMachineClassForMigrationRequest{})
+		_, err := r.provider().GenerateMachineClassForMigration(t.Context(),
+			&driver.GenerateMachineClassForMigrationRequest{})
 		if decoded, ok := status.FromError(err); !ok || decoded.Code() != codes.Unimplemented { // no failure, and no reason
 			t.Errorf("the manager is told %v, want %s", err, codes.Unimplemented)
 		}
@@ -220,14 +231,16 @@ func TestGetMachineStatus(t *testing.T) {
 
 		created := r.mustCreate(machine("m1"))
 		for name, m := range map[string]string{
-			"without a ProviderID": "", "with its ProviderID": created.ProviderID, "with the Node's": "stackit://" + r.onlyServer().ID,
+			"without a ProviderID": "", "with its ProviderID": created.ProviderID,
+			"with the Node's": "stackit://" + r.onlyServer().ID,
 		} {
 			response, err := r.status(withID(machine("m1"), m))
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			want := &driver.GetMachineStatusResponse{ProviderID: created.ProviderID, NodeName: "m1", Addresses: created.Addresses}
+			want := &driver.GetMachineStatusResponse{ProviderID: created.ProviderID, NodeName: "m1",
+				Addresses: created.Addresses}
 			if diff := cmp.Diff(want, response); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}

@@ -177,8 +177,9 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	}
 	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookedAt); {
 	case errors.Is(err, errUnseen):
-		return nil, newError(ReasonNotReady, "no read has ever shown a server that was created for class %s: the next one is created "+
-			"1 to 16 minutes later, or once a read shows one of the class (check that the service account may read servers)", c.class)
+		return nil, newError(ReasonNotReady, "no read has ever shown a server that was created for class %s: "+
+			"the next one is created 1 to 16 minutes later, or once a read shows one of the class "+
+			"(check that the service account may read servers)", c.class)
 	case err != nil:
 		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
 	}
@@ -355,8 +356,8 @@ func (t *tracked) makeReady(ctx context.Context, server *Server) ([]corev1.NodeA
 }
 
 // exhaustedFor is how long a class that ran out of quota, or a choice of it that has no capacity or
-// whose machine type does not exist, gets the same answer without a POST: every event of a class makes the manager call for
-// all of its Machines, regardless of its retry period.
+// whose machine type does not exist, gets the same answer without a POST: every event of a class
+// makes the manager call for all of its Machines, regardless of its retry period.
 const exhaustedFor = time.Minute
 
 // classErrors are the last errors of exhausted classes and choices.

@@ -35,7 +35,8 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 			t.Errorf("server is %s %s, want m1 ACTIVE", server.Name, server.Status)
 		}
 		wantLabels := map[string]string{
-			provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a", "team": "a",
+			provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a",
+			"team": "a",
 		}
 		if diff := cmp.Diff(wantLabels, server.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
@@ -47,7 +48,8 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 			t.Errorf("NodeName is %s, want m1", response.NodeName)
 		}
 		nic := nicOf(t, r, server)
-		if diff := cmp.Diff([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nic.IPv4}}, response.Addresses); diff != "" {
+		if diff := cmp.Diff([]corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: nic.IPv4}},
+			response.Addresses); diff != "" {
 			t.Errorf("addresses (-want +got):\n%s", diff)
 		}
 	})
@@ -123,7 +125,8 @@ func TestNoCapacityIsToldAtOnce(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithDeleteDuration(5*time.Minute))
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError,
+				ErrorMessage: "No valid host was found."})
 			if row.deletion.Status != 0 || row.deletion.NeverAnswers || row.deletion.NeverGone {
 				row.deletion.Operation = "DeleteServer"
 				r.cloud.Inject(row.deletion)
@@ -157,7 +160,8 @@ func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 			r := newRig(t, iaasmock.WithDeleteDuration(2*time.Minute))
 			r.setSpec(change)
 			m := machine("m1")
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "broken"})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
+				ErrorMessage: "broken"})
 			wantCode(t, r.createErr(m), codes.Internal)
 			r.mustCreate(m)
 			r.onlyServer()
@@ -178,9 +182,10 @@ func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
 		"younger":                      {19 * time.Minute, nil, false, false, codes.OK},
 		"older":                        {21 * time.Minute, nil, false, false, codes.FailedPrecondition},
 		"older, by the sidecar's flag": {4 * time.Minute, threeMinutes, false, false, codes.FailedPrecondition},
-		"older, without a target":      {21 * time.Minute, []provider.Option{provider.WithTargetCluster(false)}, false, false, codes.OK},
-		"older, with a server":         {21 * time.Minute, nil, true, false, codes.OK},
-		"older, without a MachineSet":  {21 * time.Minute, nil, false, true, codes.OK},
+		"older, without a target": {21 * time.Minute, []provider.Option{provider.WithTargetCluster(false)}, false,
+			false, codes.OK},
+		"older, with a server":        {21 * time.Minute, nil, true, false, codes.OK},
+		"older, without a MachineSet": {21 * time.Minute, nil, false, true, codes.OK},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -213,11 +218,12 @@ func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
 // What says that something is exhausted may pass the API's gateway as another service said it.
 func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
 	for body, status := range map[string]int{
-		`{"badRequest":{"code":400,"message":"No valid host was found."}}`:                         http.StatusBadRequest,
-		`{"computeFault":{"code":500,"message":"No valid host was found."}}`:                       http.StatusInternalServerError,
-		`{"forbidden":{"code":403,"message":"Quota exceeded for cores: Requested 4"}}`:             http.StatusForbidden,
-		`{"NeutronError":{"message":"No more IP addresses available on network n."}}`:              http.StatusConflict,
-		`{"overLimit":{"message":"VolumeLimitExceeded: Maximum number of volumes (10) exceeded"}}`: http.StatusRequestEntityTooLarge,
+		`{"badRequest":{"code":400,"message":"No valid host was found."}}`:             http.StatusBadRequest,
+		`{"computeFault":{"code":500,"message":"No valid host was found."}}`:           http.StatusInternalServerError,
+		`{"forbidden":{"code":403,"message":"Quota exceeded for cores: Requested 4"}}`: http.StatusForbidden,
+		`{"NeutronError":{"message":"No more IP addresses available on network n."}}`:  http.StatusConflict,
+		`{"overLimit":{"message":"VolumeLimitExceeded: ` +
+			`Maximum number of volumes (10) exceeded"}}`: http.StatusRequestEntityTooLarge,
 	} {
 		bubble(t, body, func(t *testing.T) {
 			r := newRig(t)
@@ -287,7 +293,8 @@ func TestCreateMachineAfterAFailedServerMakesOne(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(row.lag))
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
+				ErrorMessage: "image is broken"})
 			wantCode(t, r.createErr(machine("m1")), codes.Internal)
 			<-time.After(row.later)
 			start := time.Now()
@@ -325,7 +332,8 @@ func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
 		running := r.onlyServer().ID
 		broken := r.makeServer("m1", nil)
 		r.setStatus(broken, iaasmock.StatusError, "broken")
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: broken, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: broken, FinalStatus: iaasmock.StatusError,
+			ErrorMessage: "stuck"})
 		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(running) {
 			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
 		}
@@ -353,7 +361,8 @@ func TestAMachineMadeAgainUnderItsNameBelievesNoEmptyMoment(t *testing.T) {
 
 // A list that is put together from pages may show a server on two of them.
 func TestAServerThatAListShowsTwiceIsOne(t *testing.T) {
-	for name, status := range map[string]string{"it runs": iaasmock.StatusActive, "it is being deleted": iaasmock.StatusDeleting} {
+	for name, status := range map[string]string{
+		"it runs": iaasmock.StatusActive, "it is being deleted": iaasmock.StatusDeleting} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithDeleteDuration(time.Hour))
 			id := r.makeServer("m1", nil)
@@ -363,9 +372,11 @@ func TestAServerThatAListShowsTwiceIsOne(t *testing.T) {
 			}
 			item := `{"id":"` + id + `","name":"m1","status":"` + status + `","machineType":"c2i.2","labels":{` +
 				`"kubernetes.io/machine":"m1","kubernetes.io/machineclass":"class-a","kubernetes.io/cluster":"shoot-a"}}`
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[` + item + "," + item + `]}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK,
+				Body: `{"items":[` + item + "," + item + `]}`})
 			before := r.cloud.CallCounts()["DeleteServer"]
-			if response := r.mustCreate(machine("m1")); (response.ProviderID == providerIDOf(id)) != (status == iaasmock.StatusActive) {
+			if response := r.mustCreate(machine("m1")); (response.ProviderID == providerIDOf(id)) !=
+				(status == iaasmock.StatusActive) {
 				t.Errorf("the answer is %s, the server that the list shows is %s", response.ProviderID, id)
 			}
 			if deletions := r.cloud.CallCounts()["DeleteServer"] - before; status == iaasmock.StatusActive && deletions > 0 {
@@ -436,7 +447,8 @@ func TestAnExhaustedClassHidesNoServer(t *testing.T) {
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true})
 		done := r.startCreate(machine("m1"))
 		<-time.After(time.Second)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Count: 1, Status: http.StatusForbidden,
+			Body: quotaExceeded})
 		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
 		remove()
 		if err := <-done; err != nil {
@@ -468,8 +480,8 @@ func TestNoHostWithAStatusOf500MayHaveMadeAServer(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			m := machine("m1")
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true, Status: http.StatusInternalServerError,
-				Body: `{"code":500,"msg":"No valid host was found."}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true,
+				Status: http.StatusInternalServerError, Body: `{"code":500,"msg":"No valid host was found."}`})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 10 * time.Second, EmptyList: true})
 			wantCode(t, r.createErr(m), codes.ResourceExhausted)
 			if isDeleted {

@@ -170,7 +170,8 @@ func TestWhatBecomesOfDELETEs(t *testing.T) {
 		within  time.Duration
 		left    int // after a minute
 	}{
-		"it fails twice":             {1, nil, []fault{{Count: 2, FinalStatus: iaasmock.StatusError}}, codes.Aborted, 3, time.Minute, 1},
+		"it fails twice": {1, nil, []fault{{Count: 2, FinalStatus: iaasmock.StatusError}}, codes.Aborted, 3,
+			time.Minute, 1},
 		"it is not accepted":         {1, nil, []fault{notFound}, codes.OK, 2, soon, 0},
 		"not accepted, and then 409": {1, nil, []fault{notFound, {Count: 1, Status: 409}}, codes.OK, 3, soon, 0},
 		"not accepted while it goes": {1, []fault{{Count: 1, NeverGone: true}}, []fault{notFound}, codes.OK, 3, soon, 0},
@@ -448,7 +449,11 @@ func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 			return m
 		},
 		"one of its name had a POST": func(r *rig) *v1alpha1.Machine { met(r); return withUID(machine("m1"), "b") },
-		"the process restarted":      func(r *rig) *v1alpha1.Machine { m := withUID(machine("m1"), "a"); r.restartNow(); return m },
+		"the process restarted": func(r *rig) *v1alpha1.Machine {
+			m := withUID(machine("m1"), "a")
+			r.restartNow()
+			return m
+		},
 		"it is older than the leadership": func(r *rig) *v1alpha1.Machine {
 			r.restartNow()
 			m := withUID(machine("m1"), "a")

@@ -91,7 +91,8 @@ func TestListsThatFailAndLieProveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Duration: 9 * time.Second, Status: 503})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Duration: 9 * time.Second,
+			Status: 503})
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 40 * time.Second, EmptyList: true})
 		r.mustCreateAsManager(machine("m1"))
 		r.onlyServer()

@@ -257,7 +257,8 @@ func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {
 		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + ReasonInterrupted.plain(state), err: err}
 	}
-	return &Error{Reason: ReasonTimedOut, Text: "the call's time is up, the next call goes on: " + ReasonTimedOut.plain(state), err: err}
+	return &Error{Reason: ReasonTimedOut,
+		Text: "the call's time is up, the next call goes on: " + ReasonTimedOut.plain(state), err: err}
 }
 
 // interruptedError returns the error of a wait whose credentials were refused: the manager retries
@@ -282,41 +283,68 @@ var (
 	// quotaExceeded also matches "No more IP addresses available on network …" (Neutron), "Maximum
 	// number of ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10)
 	// exceeded".
-	quotaExceeded = words(`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted)\b`, `quota_?exceeded|exceedsavailablequota`,
+	quotaExceeded = words(
+		`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted)\b`,
+		`quota_?exceeded|exceedsavailablequota`,
 		`\b(exceed(ed|s|ing)?|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
-		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|keypair|floatingip|port|network|project|resource)s?_?limit_?exceeded`,
-		`no (more|free) (fixed |floating )?ip`, `no available (fixed |floating )?ip addresses`, `no (fixed |floating )?ip addresses (are )?available`,
-		`ipaddressgenerationfailure`, `\b(ip|address)\w* pool( \S+)? (is |are )?exhausted`,
-		`maximum number of `+counted+`\b.{0,40}\b(exceeded|reached)`, `too many (servers|instances|machines) in (the|this|your) (project|account)`,
+		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|`+
+			`keypair|floatingip|port|network|project|resource)s?_?limit_?exceeded`,
+		`no (more|free) (fixed |floating )?ip`,
+		`no available (fixed |floating )?ip addresses`,
+		`no (fixed |floating )?ip addresses (are )?available`,
+		`ipaddressgenerationfailure`,
+		`\b(ip|address)\w* pool( \S+)? (is |are )?exhausted`,
+		`maximum number of `+counted+`\b.{0,40}\b(exceeded|reached)`,
+		`too many (servers|instances|machines) in (the|this|your) (project|account)`,
 		`\b(`+counted+`|project|account|organi[sz]ation)('s)? limit\b.{0,30}\b(reached|exceeded|exhausted|hit)\b`,
 		`\blimit (of|for|on) (the |this |your )?(`+counted+`|project|account)\b.{0,20}\b(reached|exceeded|exhausted|hit)\b`,
-		`\b(reached|exceeded|exceeds|hit) (the |its |this |your )?(\S+ )?limit (of|for|on) `+counted+`\b`, `than your current (\S+ )?limit`)
+		`\b(reached|exceeded|exceeds|hit) (the |its |this |your )?(\S+ )?limit (of|for|on) `+counted+`\b`,
+		`than your current (\S+ )?limit`,
+	)
 	// limitOfServer matches a limit of one server: another pool or a larger quota would not help.
-	limitOfServer = words(`disk devices.*exceed|exceed.*disk devices`, `metadata.*exceed|exceed.*metadata`,
-		`address pairs?.*exceed|exceed.*address pairs?`, `\b(injected|onset) ?files?.*exceed|exceed.*\binjected files?`,
+	limitOfServer = words(
+		`disk devices.*exceed|exceed.*disk devices`,
+		`metadata.*exceed|exceed.*metadata`,
+		`address pairs?.*exceed|exceed.*address pairs?`,
+		`\b(injected|onset) ?files?.*exceed|exceed.*\binjected files?`,
 		`(attachment|networkinterface|onsetfile)s?limitexceeded`,
-		`\b(limit|exceed\w*|maximum|too many)\b.{0,60}`+ofOne, ofOne+`.{0,60}\b(limit|exceed\w*|reached)\b`)
+		`\b(limit|exceed\w*|maximum|too many)\b.{0,60}`+ofOne,
+		ofOne+`.{0,60}\b(limit|exceed\w*|reached)\b`,
+	)
 	// quotaOfCalls matches a limit of calls, or a quota that could not be read.
-	quotaOfCalls = words(`\brate\b.{0,20}(limit|quota|exceed)`, `rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
-		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts`)
+	quotaOfCalls = words(
+		`\brate\b.{0,20}(limit|quota|exceed)`,
+		`rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
+		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts`,
+	)
 	// noHost matches the scheduler and conductor ("No valid host was found", "Exhausted all hosts
 	// available for retrying build failures", "Exceeded max scheduling attempts 3"), placement and the
 	// claims of a host ("Insufficient compute resources: …", "Claim pci failed").
-	noHost = words(`no ?(valid|available|suitable|compatible|matching|eligible|free) ?(compute )?(hosts?|hypervisors?|backend)\b`,
+	noHost = words(
+		`no ?(valid|available|suitable|compatible|matching|eligible|free) ?(compute )?(hosts?|hypervisors?|backend)\b`,
 		`no (compute )?(hosts?|hypervisors?) (is |are |was |were )?(available|free|left|found|compatible)`,
 		`(unable|failed) to find a (suitable|valid) host`,
-		`not enough (\w+ )?hosts`, `exhausted all (\w+ )?hosts`, `scheduling attempts`, `error during placement|no allocation candidates`,
+		`not enough (\w+ )?hosts`,
+		`exhausted all (\w+ )?hosts`,
+		`scheduling attempts`,
+		`error during placement|no allocation candidates`,
 		`insufficient (compute|host|physical) resources|insufficient\w*capacity|(not|n't) have sufficient (\S+ )?capacity`,
 		`\b(no|not enough|insufficient|lack of|out[ _-]of|short of|shortage of|without|lacks)[ _-](\S+ ){0,3}?capacity\b`,
-		`\bcapacity (\S+ ){0,4}?(exceeded|exhausted|reached|insufficient|unavailable|not available)\b|\bat (full )?capacity\b`,
-		`exceed\w* (the |available |total |host |zone )*capacity`, `out[ _-]of[ _-](stock|hosts)|sold[ _-]?out|stock-?out`,
+		`\bcapacity (\S+ ){0,4}?(exceeded|exhausted|reached|insufficient|unavailable|not available)\b|`+
+			`\bat (full )?capacity\b`,
+		`exceed\w* (the |available |total |host |zone )*capacity`,
+		`out[ _-]of[ _-](stock|hosts)|sold[ _-]?out|stock-?out`,
 		`(not|n't) (have )?enough (free |available |compute |host )*(resources|memory|ram|v?cpus?|cores|gpus?)\b`,
-		`resource_pool_exhausted|\bresource_unavailable\b|compute resources (are )?(currently |temporarily )?(unavailable|exhausted)`,
+		`resource_pool_exhausted|\bresource_unavailable\b|`+
+			`compute resources (are )?(currently |temporarily )?(unavailable|exhausted)`,
 		`affinity\b.{0,40}\bpolicy was violated|affinity.{0,40}(cannot|could not) be (met|satisfied|fulfilled)`,
 		`\bclaim (pci )?failed|pci ?device ?request.{0,60}failed|cannot fit the given host|no available v?gpu`,
-		`unable to (allocate inventory|create allocation)|(unable|failed) to place (the |an? )?(server|instance|vm|machine)\b`,
+		`unable to (allocate inventory|create allocation)|`+
+			`(unable|failed) to place (the |an? )?(server|instance|vm|machine)\b`,
 		`not available in the current hardware cluster|skunotavailable`,
-		`\b(sku|machine type|flavou?r|instance type|server type)( \S+)? (is |was )?(currently |temporarily )?(not |un)(currently )?available\b`)
+		`\b(sku|machine type|flavou?r|instance type|server type)( \S+)? `+
+			`(is |was )?(currently |temporarily )?(not |un)(currently )?available\b`,
+	)
 	// notHosts matches words that give noHost's another meaning. Apache's pages speak of "capacity
 	// problems" (503) and of a "capacity limit" (413).
 	notHosts = words(`permission|privilege|queue|unlimited|capacity limit`)
@@ -324,8 +352,11 @@ var (
 	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
 	// aboutPlace matches a 404 about the project or region instead of the call's resource: a server
 	// may be "not found in project …", a "project network" missing.
-	aboutPlace = words(`^\s*((the|requested) )*(project|region)( \S*\d\S*)? ((is|was|could|does) )?(not |un)(be )?(found|exist|known)`,
-		`\b(project|region) ((was|could|does) )?not (be )?(found|exist)|\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`)
+	aboutPlace = words(
+		`^\s*((the|requested) )*(project|region)( \S*\d\S*)? ((is|was|could|does) )?(not |un)(be )?(found|exist|known)`,
+		`\b(project|region) ((was|could|does) )?not (be )?(found|exist)|`+
+			`\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`,
+	)
 )
 
 const (
@@ -333,8 +364,8 @@ const (
 	counted = `(v?cpus?|cores?|ram|gpus?|instances?|servers?|machines?|volumes?|snapshots?|gigabytes?|storage|` +
 		`floating ips?|networks?|ports?|nics?|addresses)`
 	// ofOne matches words for one server, NIC or volume.
-	ofOne = `\b(per[ -](server|instance|machine|vm|nic|port|volume)|(to|on|for) (one|this|a single) (server|instance|vm)|` +
-		`attached to (the |a )?server|for the network interface)\b`
+	ofOne = `\b(per[ -](server|instance|machine|vm|nic|port|volume)|` +
+		`(to|on|for) (one|this|a single) (server|instance|vm)|attached to (the |a )?server|for the network interface)\b`
 	// maxDecisive limits the part of a message that is searched, in bytes: regular expressions take a
 	// second for a megabyte. maxForeign is the same for an answer in another form.
 	maxDecisive, maxForeign = 16 << 10, 4 << 10
@@ -455,7 +486,8 @@ var rules = []rule{
 	{ReasonResourceMissing,
 		"something that the providerSpec or Secret names was not found (image, network, key pair, ...)",
 		func(f *failure) bool {
-			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && f.api.isOfIaaS && !IsPlaceMissing(f.err)
+			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && f.api.isOfIaaS &&
+				!IsPlaceMissing(f.err)
 		}},
 	{ReasonNoServer, "",
 		func(f *failure) bool { return isServerNotFound(f.err) }},
@@ -525,7 +557,8 @@ func (e *APIError) isMissing() bool {
 // For a list of a project's servers every 404 means this.
 func IsPlaceMissing(err error) bool {
 	var api *APIError
-	return errors.As(err, &api) && api.isMissing() && api.isOfIaaS && (api.Call == callListServers || aboutPlace.MatchString(api.Message))
+	return errors.As(err, &api) && api.isMissing() && api.isOfIaaS &&
+		(api.Call == callListServers || aboutPlace.MatchString(api.Message))
 }
 
 // statusOf returns the status with which the API itself answered a failed call; 0 if it did not.
@@ -626,7 +659,8 @@ var sortedWords = []struct {
 	instead string
 	meant   []Reason
 }{
-	{words(`authentication failed|invalid_client|invalidsecretaccesskey`), "not authenticated", []Reason{ReasonCredentialsRefused}},
+	{words(`authentication failed|invalid_client|invalidsecretaccesskey`), "not authenticated",
+		[]Reason{ReasonCredentialsRefused}},
 	{words(`cannot fetch token`), "no token", []Reason{ReasonCredentialsRefused}},
 	{words(`invalid character`), "unreadable text", nil},
 	{words(`unauthorized|invalid_grant`), "not authenticated", []Reason{ReasonCredentialsRefused, ReasonNoPermission}},
@@ -649,9 +683,10 @@ var sortedWords = []struct {
 	{words(`invalid value`), "wrong value", invalidReasons},
 	{words(`policy doesn't allow`), "policy forbids", nil},
 	{words(`error during apply of object`), "error in applying object", nil},
-	{words(`missing expected router|overlaps with cidr|not supported in your requested availability zone|violates constraint|` +
-		`no attached internet gateway found|your query returned no results|invalid vpc attributes|unrecognized feature gate|` +
-		`runtime-config invalid key|strict decoder error|not allowed to configure an unsupported|duplicate zones|overlapping zones`),
+	{words(`missing expected router|overlaps with cidr|not supported in your requested availability zone|` +
+		`violates constraint|no attached internet gateway found|your query returned no results|invalid vpc attributes|` +
+		`unrecognized feature gate|runtime-config invalid key|strict decoder error|` +
+		`not allowed to configure an unsupported|duplicate zones|overlapping zones`),
 		"wrong configuration", invalidReasons},
 	{words(`is misconfigured and requires zero voluntary evictions|sdk.cannotresolveendpoint|` +
 		`the requested configuration is currently not supported`), "not supported", nil},

@@ -37,7 +37,8 @@ func Example() {
 	)
 
 	secret := &corev1.Secret{Data: map[string][]byte{
-		"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion), "userData": []byte("#cloud-config"),
+		"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+		"userData": []byte("#cloud-config"),
 	}}
 	class := &v1alpha1.MachineClass{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "worker"},

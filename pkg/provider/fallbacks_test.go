@@ -126,7 +126,8 @@ func TestFallsBackWhereThereIsNoCapacity(t *testing.T) {
 	}
 }
 
-// While a choice is left the manager is back within seconds; then the autoscaler tries another pool, and a round begins.
+// While a choice is left the manager is back within seconds; then the autoscaler tries another
+// pool, and a round begins.
 func TestTheLastChoiceIsToldTheAutoscalerOnceARound(t *testing.T) {
 	for name, boot := range map[string]time.Duration{"at once": time.Millisecond, "after a minute": time.Minute} {
 		bubble(t, name, func(t *testing.T) {
@@ -163,11 +164,14 @@ func TestOnlyLackOfCapacityFallsBack(t *testing.T) {
 		fault iaasmock.Fault
 		code  codes.Code
 	}{
-		"quota, answered":      {iaasmock.Fault{Status: http.StatusForbidden, Body: quotaExceeded}, codes.ResourceExhausted},
-		"quota, in ERROR":      {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Quota exceeded for cores"}, codes.ResourceExhausted},
-		"ERROR in other words": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"}, codes.Internal},
+		"quota, answered": {iaasmock.Fault{Status: http.StatusForbidden, Body: quotaExceeded}, codes.ResourceExhausted},
+		"quota, in ERROR": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Quota exceeded for cores"},
+			codes.ResourceExhausted},
+		"ERROR in other words": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"},
+			codes.Internal},
 		"a refusal": {
-			iaasmock.Fault{Status: http.StatusBadRequest, Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}, codes.InvalidArgument},
+			iaasmock.Fault{Status: http.StatusBadRequest,
+				Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}, codes.InvalidArgument},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newChoosing(t)
@@ -264,11 +268,13 @@ func TestFallsBackAfterARestart(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newChoosing(t, iaasmock.WithBootDuration(time.Minute))
 			r.setSpec(func(spec map[string]any) { threeChoices(spec); spec["availabilityZone"] = row.zone })
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", MachineType: "c2i.2", FinalStatus: full.FinalStatus, ErrorMessage: noHost})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", MachineType: "c2i.2", FinalStatus: full.FinalStatus,
+				ErrorMessage: noHost})
 			m := machine("m1")
 			ctx, crash := context.WithTimeout(t.Context(), 30*time.Second) // the server boots
 			defer crash()
-			_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+			_, err := r.driver.CreateMachine(ctx,
+				&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 			wantCode(t, err, codes.DeadlineExceeded)
 			r.restartNow()
 			err = r.createErr(m)

@@ -15,9 +15,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// STACKIT's own driver makes these calls for a creation, whatever its group's size, by the boot time of the server: a list,
-// a POST, GETs every 5 s and, after them, the NICs' list and PATCH (stackitcloud/machine-controller-manager-provider-stackit
-// 048c093). It deletes with five, and does not wait for a proof.
+// STACKIT's own driver makes these calls for a creation, whatever its group's size, by the boot time of the server: a
+// list, a POST, GETs every 5 s and, after them, the NICs' list and PATCH
+// (stackitcloud/machine-controller-manager-provider-stackit 048c093). It deletes with five, and does not wait for a
+// proof.
 var (
 	boots          = []time.Duration{15 * time.Second, 30 * time.Second, time.Minute, 150 * time.Second}
 	theirCreation  = []float64{9, 12, 18, 37}
@@ -28,7 +29,8 @@ var (
 // Bounds on the calls of a machine of a group that is created, or deleted, at once.
 var (
 	creationBounds = map[int][]float64{
-		1: {8, 12, 16, 26}, 3: {8, 10, 13, 20}, 5: {7, 8, 10, 15}, 10: {5, 5, 6, 9}, 50: {3.2, 3.2, 3.4, 4.2}, 200: {3.0, 3.0, 3.2, 4},
+		1: {8, 12, 16, 26}, 3: {8, 10, 13, 20}, 5: {7, 8, 10, 15}, 10: {5, 5, 6, 9}, 50: {3.2, 3.2, 3.4, 4.2},
+		200: {3.0, 3.0, 3.2, 4},
 	}
 	deletionBounds = map[int]float64{1: 8, 3: 5.5, 5: 4.8, 10: 3.8, 50: 2.0, 200: 1.9}
 )
@@ -37,7 +39,8 @@ var (
 func TestFigures(t *testing.T) {
 	const deletion = 10 * time.Second
 	var table strings.Builder
-	fmt.Fprintf(&table, "API calls a machine; creations with an allowedAddress, by boot time; a deletion takes %s\n", deletion)
+	fmt.Fprintf(&table, "API calls a machine; creations with an allowedAddress, by boot time; a deletion takes %s\n",
+		deletion)
 	fmt.Fprintf(&table, "%10s %8s %8s %8s %8s %10s\n", "machines", boots[0], boots[1], boots[2], boots[3], "deletion")
 	for _, n := range figureMachines {
 		if testing.Short() && n > 5 { // the race detector needs minutes for the rest
@@ -58,15 +61,16 @@ func TestFigures(t *testing.T) {
 		}
 		fmt.Fprintf(&table, " %10.1f\n", down)
 	}
-	fmt.Fprintf(&table, "%10s %8.0f %8.0f %8.0f %8.0f %10.0f\n", "STACKIT's", theirCreation[0], theirCreation[1], theirCreation[2], theirCreation[3],
-		theirDeletion)
+	fmt.Fprintf(&table, "%10s %8.0f %8.0f %8.0f %8.0f %10.0f\n", "STACKIT's", theirCreation[0], theirCreation[1],
+		theirCreation[2], theirCreation[3], theirDeletion)
 	t.Log("\n" + table.String())
 }
 
 // callsOf returns what a machine's creation and deletion cost in a group, beside another machine of the cluster.
 func callsOf(t *testing.T, machines int, boot, deletion time.Duration) (up, down float64) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, machines, machines, iaasmock.WithBootDuration(boot), iaasmock.WithBootSpread(0), iaasmock.WithDeleteDuration(deletion))
+		c := newFleet(t, machines, machines, iaasmock.WithBootDuration(boot), iaasmock.WithBootSpread(0),
+			iaasmock.WithDeleteDuration(deletion))
 		c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 		c.makeRunning("stays")
 		c.list() // fetches the token

@@ -137,7 +137,8 @@ func decodeInputs(
 	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
 	others := slices.Concat(wrong, network, invalid, in.identify(machine, class.Name))
 	in.network = append(network, concerning(others, networkingField)...)
-	in.scope = slices.Concat(checkProvider(class), concerning(wrong, regionField, labelsField), checkCluster(in.identity.cluster))
+	in.scope = slices.Concat(checkProvider(class), concerning(wrong, regionField, labelsField),
+		checkCluster(in.identity.cluster))
 	in.Errors = slices.Concat(in.Errors, in.scope, concerning(invalid, regionField, userDataField))
 	if mode == strict {
 		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)
@@ -246,7 +247,8 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 // it.
 func concerning(errs field.ErrorList, paths ...string) (found field.ErrorList) {
 	for _, err := range errs {
-		if slices.ContainsFunc(paths, func(path string) bool { return isWithin(err.Field, path) || isWithin(path, err.Field) }) {
+		if slices.ContainsFunc(paths,
+			func(path string) bool { return isWithin(err.Field, path) || isWithin(path, err.Field) }) {
 			found = append(found, err)
 		}
 	}

@@ -36,8 +36,9 @@ func many(n int, part string) string {
 func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	const entries = 5_000
 	for name, row := range map[string]struct{ spec, field string }{
-		"items of a wrong type":    {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
-		"lists in a list":          {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`, "providerSpec.networking.nicIds"},
+		"items of a wrong type": {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
+		"lists in a list": {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`,
+			"providerSpec.networking.nicIds"},
 		"labels of a wrong type":   {`{"labels":{` + many(entries, `"#":1`) + `}}`, "providerSpec.labels"},
 		"empty cluster labels":     {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
 		"numbers that are no ones": {`{"metadata":{` + many(entries, `"#":1e999`) + `}}`, "providerSpec.metadata"},
@@ -46,7 +47,8 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
 			in := decodeInputs(nil, class, &corev1.Secret{}, strict, nil)
 			code, text := Classify(in.problems(nil))
-			if code != codes.InvalidArgument || len(concerning(in.Errors, row.field)) == 0 || !strings.Contains(text, row.field) {
+			if code != codes.InvalidArgument || len(concerning(in.Errors, row.field)) == 0 ||
+				!strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
 			}
 			if errs := len(in.Errors); errs > 20 {
@@ -65,19 +67,23 @@ func TestStrictCallsShareTheSpec(t *testing.T) {
 		return class
 	}
 	secret := func(region string) *corev1.Secret {
-		return &corev1.Secret{Data: map[string][]byte{"projectId": []byte(id), "region": []byte(region), "networkId": []byte(id), "userData": nil}}
+		return &corev1.Secret{
+			Data: map[string][]byte{"projectId": []byte(id), "region": []byte(region), "networkId": []byte(id), "userData": nil}}
 	}
 	const valid = `{"machineType":"a","imageId":"` + id + `","bootVolume":{"size":20},"metadata":{"a":1},"colour":"blue"}`
 	p := &Provider{}
 	p.init()
-	first, second := p.inputs(nil, class(valid), secret("eu01"), strict), p.inputs(nil, class(valid), secret("eu02"), strict)
-	if len(first.Errors)+len(second.Errors) > 0 || first.Spec.Region != "eu01" || second.Spec.Region != "eu02" || len(second.Unknown) != 1 {
+	first, second := p.inputs(nil, class(valid), secret("eu01"), strict),
+		p.inputs(nil, class(valid), secret("eu02"), strict)
+	if len(first.Errors)+len(second.Errors) > 0 || first.Spec.Region != "eu01" || second.Spec.Region != "eu02" ||
+		len(second.Unknown) != 1 {
 		t.Errorf("got %+v and %+v", first.Inputs, second.Inputs)
 	}
 	if first.decoded != second.decoded || first.specHash != second.specHash {
 		t.Error("the second call has a copy of its own")
 	}
-	if shared := second.decoded.spec; shared.Region != "" || shared.Networking != nil || shared.BootVolume.DeleteOnTermination != nil {
+	if shared := second.decoded.spec; shared.Region != "" || shared.Networking != nil ||
+		shared.BootVolume.DeleteOnTermination != nil {
 		t.Errorf("what is shared has defaults: %+v", shared)
 	}
 
@@ -104,7 +110,8 @@ func TestManyErrorsAreToldAtOnce(t *testing.T) {
 	}
 }
 
-const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr<&>s3cr3t\"\ntoken: abc123.0123456789abcdef\n"
+const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\n" +
+	"password: \"s3cr<&>s3cr3t\"\ntoken: abc123.0123456789abcdef\n"
 
 func TestRedactedMessage(t *testing.T) {
 	const (
@@ -128,16 +135,19 @@ func TestRedactedMessage(t *testing.T) {
 		"its last 16 characters": {someUserData, "wrong: 6789abcdef" + someUserData[len(someUserData)-17:], true},
 		"base64":                 {someUserData, "wrong: " + encoded + "!", true},
 		"base64 from its middle": {someUserData, "wrong: " + encoded[21:37] + "!", true},
-		"base64 of a part":       {someUserData, "wrong: " + base64.StdEncoding.EncodeToString([]byte(someUserData[47:80])), true},
-		"quoted as Go does":      {someUserData, "wrong: " + quoted + "!", true},
-		"quoted as JSON":         {someUserData, "wrong: " + asJSON, true},
-		"short lines, quoted":    {lines, "wrong: " + strconv.Quote(lines[5:38]), true},
-		"quoted as Python does":  {"pw: \"hunter22\"\nkey: 'ab12cd'\n", `wrong: 'pw: "hunter22"\nkey: \'ab12cd\''`, true},
-		"lines in another form":  {"a: b1\r\n  c: d2\r\n  e: f3\r\n  g: h4\r\n", "wrong: a: b1 c: d2 e: f3 g: h4", true},
+		"base64 of a part": {someUserData, "wrong: " + base64.StdEncoding.EncodeToString([]byte(someUserData[47:80])),
+			true},
+		"quoted as Go does":     {someUserData, "wrong: " + quoted + "!", true},
+		"quoted as JSON":        {someUserData, "wrong: " + asJSON, true},
+		"short lines, quoted":   {lines, "wrong: " + strconv.Quote(lines[5:38]), true},
+		"quoted as Python does": {"pw: \"hunter22\"\nkey: 'ab12cd'\n", `wrong: 'pw: "hunter22"\nkey: \'ab12cd\''`, true},
+		"lines in another form": {"a: b1\r\n  c: d2\r\n  e: f3\r\n  g: h4\r\n", "wrong: a: b1 c: d2 e: f3 g: h4", true},
 		"words that both write": {"echo \"containerd could not be found\"\nis not available in\n",
 			"Image a is not available in eu01; it could not be found.", false},
-		"a sentence of it":                   {"# correct horse battery staple, please remember\n", "wrong: correct horse battery staple please", false},
-		"a long sentence of it":              {"correct horse battery staple of mine and yours", "wrong: correct horse battery staple of mine and", true},
+		"a sentence of it": {"# correct horse battery staple, please remember\n",
+			"wrong: correct horse battery staple please", false},
+		"a long sentence of it": {"correct horse battery staple of mine and yours",
+			"wrong: correct horse battery staple of mine and", true},
 		"cut off":                            {someUserData, "wrong: " + quoted[:40] + "...", true},
 		"15 characters":                      {someUserData, "wrong: " + someUserData[:16] + "!", false},
 		"16 characters, but for line breaks": {someUserData, "wrong: " + someUserData[:17] + "!", true},
@@ -147,15 +157,16 @@ func TestRedactedMessage(t *testing.T) {
 		"a UUID":                             {"image: " + id, "image: " + id + " is gone", false},
 		"a UUID and more":                    {"image-reference: " + id, "image-reference: " + id + " is gone", true},
 		"the class's machine type":           {"type=g2i.4-with-a-long-name", "type=g2i.4-with-a-long-name", false},
-		"the class's label":                  {"example.org/a-long-key=a-long-value", "label example.org/a-long-key=a-long-value", false},
-		"the class's metadata":               {"x: within-the-metadata", "within-the-metadata is unknown", false},
-		"a short value within it":            {"pass: eu01-1eu01-1x7!aZ-very-secret", "bad: eu01-1x7!aZ-very-secret", true},
-		"a short one":                        {"hunter2\n", "wrong password hunter2 there", true},
-		"a short one, base64":                {"hunter2\n", "wrong: aHVudGVyMgo=", true},
-		"a part of a short one":              {"hunter2\n", "wrong password hunter", false},
-		"a short one that is the name":       {name, "no " + name + " here", false},
-		"an empty one":                       {"", "wrong", false},
-		"blanks":                             {" \n", "wrong \n", false},
+		"the class's label": {"example.org/a-long-key=a-long-value",
+			"label example.org/a-long-key=a-long-value", false},
+		"the class's metadata":         {"x: within-the-metadata", "within-the-metadata is unknown", false},
+		"a short value within it":      {"pass: eu01-1eu01-1x7!aZ-very-secret", "bad: eu01-1x7!aZ-very-secret", true},
+		"a short one":                  {"hunter2\n", "wrong password hunter2 there", true},
+		"a short one, base64":          {"hunter2\n", "wrong: aHVudGVyMgo=", true},
+		"a part of a short one":        {"hunter2\n", "wrong password hunter", false},
+		"a short one that is the name": {name, "no " + name + " here", false},
+		"an empty one":                 {"", "wrong", false},
+		"blanks":                       {" \n", "wrong \n", false},
 	} {
 		t.Run(title, func(t *testing.T) {
 			spec := *spec

@@ -208,17 +208,19 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 func TestNoFieldFillsTheLog(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	set := map[string]func(*rig){}
-	for _, key := range []string{"projectId", "project-id", "serviceAccountKey", "serviceaccount.json", "region", "networkId", "userData",
-		"serviceAccountEmail", "token", "workloadIdentityTokenFile"} {
+	for _, key := range []string{"projectId", "project-id", "serviceAccountKey", "serviceaccount.json", "region",
+		"networkId", "userData", "serviceAccountEmail", "token", "workloadIdentityTokenFile"} {
 		set["secret."+key] = func(r *rig) {
-			delete(r.secret.Data, strings.NewReplacer("project-id", "projectId", "serviceaccount.json", "serviceAccountKey").Replace(key))
+			delete(r.secret.Data,
+				strings.NewReplacer("project-id", "projectId", "serviceaccount.json", "serviceAccountKey").Replace(key))
 			r.secret.Data[key] = []byte(long)
 		}
 	}
 	spec := reflect.TypeFor[apis.ProviderSpec]()
 	for i := range spec.NumField() {
 		name, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
-		forms := map[string]any{"text": long, "list": []any{long}, "value": map[string]any{"a/cluster": long}, "key": map[string]any{long: "a"}}
+		forms := map[string]any{"text": long, "list": []any{long}, "value": map[string]any{"a/cluster": long},
+			"key": map[string]any{long: "a"}}
 		for form, value := range forms {
 			set["spec."+name+", "+form] = func(r *rig) { r.setSpec(func(spec map[string]any) { spec[name] = value }) }
 		}

@@ -19,8 +19,9 @@ import (
 
 // setHeavy makes the class one that is found and read as before, with n objects in its metadata.
 func (r *rig) setHeavy(n int) {
-	r.class.ProviderSpec = k8sruntime.RawExtension{Raw: []byte(`{"region":"eu01","labels":{"` + clusterLabel + `":"shoot-a"},"metadata":{"a":[` +
-		strings.Repeat(`{},`, n) + `{}]}}`)}
+	r.class.ProviderSpec = k8sruntime.RawExtension{
+		Raw: []byte(`{"region":"eu01","labels":{"` + clusterLabel + `":"shoot-a"},"metadata":{"a":[` +
+			strings.Repeat(`{},`, n) + `{}]}}`)}
 }
 
 // Each method says what is too long and how long it is, asks the API for nothing, and writes no long line.
@@ -37,11 +38,13 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 		change func(*rig)
 		says   string
 	}{
-		"the providerSpec": {func(r *rig) { r.setHeavy(430_000) }, "providerSpec: Invalid value: has 1290084 bytes, must have at most 524288"},
-		"a region":         {inSpec("region", long), region},
+		"the providerSpec": {func(r *rig) { r.setHeavy(430_000) },
+			"providerSpec: Invalid value: has 1290084 bytes, must have at most 524288"},
+		"a region": {inSpec("region", long), region},
 		"a Secret's region": {func(r *rig) { r.secret.Data["region"] = []byte(long) },
 			region},
-		"userData": {inSpec("userData", long), "providerSpec.userData: Invalid value: has 400000 bytes, must have at most 262144"},
+		"userData": {
+			inSpec("userData", long), "providerSpec.userData: Invalid value: has 400000 bytes, must have at most 262144"},
 		"a Secret's userData": {func(r *rig) { r.secret.Data["userData"] = []byte(long) },
 			"secret.userData: Invalid value: has 400000 bytes, must have at most 262144"},
 	} {
@@ -104,9 +107,11 @@ func TestDeletionsOfAHeavyClassNeedLittleMemory(t *testing.T) {
 			synctest.Wait()
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			allocated, held := int64(after.TotalAlloc-before.TotalAlloc)>>20, (int64(after.HeapAlloc)-int64(before.HeapAlloc))>>20
+			allocated, held := int64(after.TotalAlloc-before.TotalAlloc)>>20,
+				(int64(after.HeapAlloc)-int64(before.HeapAlloc))>>20
 			if allocated > row.allocated || held > row.held {
-				t.Errorf("%d deletions allocated %d MiB and hold %d MiB, want at most %d and %d", deletions, allocated, held, row.allocated, row.held)
+				t.Errorf("%d deletions allocated %d MiB and hold %d MiB, want at most %d and %d", deletions, allocated, held,
+					row.allocated, row.held)
 			}
 			close(answers)
 			for range deletions {

@@ -157,7 +157,9 @@ func (l *lister[T]) wake() {
 
 // single makes a caller's own read when its turn has come, and notes a failure for the others.
 // answer is the result of next; nil if the caller reads by itself anyway.
-func (l *lister[T]) single(ctx context.Context, answer *list[T], ability ability, read func(context.Context) error) (err error) {
+func (l *lister[T]) single(
+	ctx context.Context, answer *list[T], ability ability, read func(context.Context) error,
+) (err error) {
 	if answer == nil || !answer.isSingle {
 		l.mu.Lock()
 		l.singles++
@@ -342,8 +344,9 @@ func unanswered(err error) error {
 func isTooLarge(err error) bool {
 	var api *APIError
 	var timeout interface{ Timeout() bool }
-	return errors.As(err, &api) && (api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||
-		errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
+	return errors.As(err, &api) &&
+		(api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||
+			errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
 }
 
 // isOutage reports whether a GET failed for a reason that other GETs may share: not because of its

@@ -19,8 +19,8 @@ import (
 
 var errOutage = errors.New("503")
 
-// scope is a lister over lists and GETs that take a time, and fail while their error is set. A test makes it in a bubble
-// (testing/synctest).
+// scope is a lister over lists and GETs that take a time, and fail while their error is set. A test
+// makes it in a bubble (testing/synctest).
 type scope struct {
 	*lister[Server]
 	epoch time.Time
@@ -241,7 +241,8 @@ func TestAListThatFailsAnswersCallersWhoseGETsFail(t *testing.T) {
 		const due = 10 * time.Millisecond // all wait by then
 		for range 3 {
 			go func() {
-				if all := s.next(t.Context(), s.epoch.Add(due), ownGet); !errors.Is(all.err, errOutage) || time.Since(s.epoch) != due {
+				if all := s.next(t.Context(), s.epoch.Add(due), ownGet); !errors.Is(all.err, errOutage) ||
+					time.Since(s.epoch) != due {
 					t.Errorf("a caller is told %v at %s", all.err, time.Since(s.epoch))
 				}
 			}()

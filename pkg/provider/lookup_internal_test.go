@@ -14,7 +14,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// lookUpsOf returns the look-ups of a line: own is one by labels, project one of the project; with +1 it shows a server.
+// lookUpsOf returns the look-ups of a line: own is one by labels, project one of the project; with +1 it shows a
+// server.
 func lookUpsOf(t testing.TB, line string) (row []lookedUp) {
 	t.Helper()
 	eachAt(t, line, func(what string, began, ended time.Time) {
@@ -115,9 +116,10 @@ func TestAProjectThatIsTooLargeIsNotWaitedFor(t *testing.T) {
 		err   error
 		took  time.Duration
 	}{
-		"too large for long":   {tooLargeFor, &APIError{StatusCode: http.StatusRequestEntityTooLarge}, 0},
-		"too large for a time": {tooLargeFor - time.Second, &APIError{StatusCode: http.StatusRequestEntityTooLarge}, maxListBackoff},
-		"an outage":            {tooLargeFor, &APIError{StatusCode: http.StatusServiceUnavailable}, maxListBackoff},
+		"too large for long": {tooLargeFor, &APIError{StatusCode: http.StatusRequestEntityTooLarge}, 0},
+		"too large for a time": {tooLargeFor - time.Second, &APIError{StatusCode: http.StatusRequestEntityTooLarge},
+			maxListBackoff},
+		"an outage": {tooLargeFor, &APIError{StatusCode: http.StatusServiceUnavailable}, maxListBackoff},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -269,7 +269,8 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, looked
 	return err
 }
 
-var errClaimed, errUnseen = errors.New("the look-up does not allow a POST"), errors.New("the class's servers do not show")
+var errClaimed, errUnseen = errors.New("the look-up does not allow a POST"),
+	errors.New("the class's servers do not show")
 
 // neverSeen records that no read has shown the server in the answer to a POST.
 func (m *memory) neverSeen(ref *machineRef, class string) {

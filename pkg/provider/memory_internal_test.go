@@ -33,7 +33,8 @@ func (n notebook) pass(d time.Duration) { n.clock.SetTime(n.clock.Now().Add(d)) 
 // refOf returns a Machine of the default place.
 func refOf(machine string) *machineRef {
 	return &machineRef{
-		machineKey: machineKey{"ns", machine}, place: place{"https://api", "project", "eu01"}, uid: "uid of " + machine, created: epoch,
+		machineKey: machineKey{"ns", machine}, place: place{"https://api", "project", "eu01"}, uid: "uid of " + machine,
+		created: epoch,
 	}
 }
 
@@ -80,21 +81,29 @@ func TestClaim(t *testing.T) {
 		"it has a server":                             {accepted, m1, time.Hour - 1, false},
 		"a predecessor has a server":                  {accepted, again, time.Hour - 1, false},
 		"it adopted a server":                         {func(n notebook) { n.adopt(m1, "s1") }, m1, time.Hour - 1, false},
-		"server failed, within settle":                {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1, atSettle - 1, false},
-		"server failed, settle later":                 {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1, atSettle, true},
-		"server dropped, within settle":               {func(n notebook) { accepted(n); n.drop(m1, "s1") }, m1, atSettle - 1, false},
-		"another server dropped":                      {func(n notebook) { accepted(n); n.drop(m1, "s2") }, m1, time.Hour - 1, false},
-		"answer named another's, within settle":       {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1, atSettle - 1, false},
-		"answer named another's, settle later":        {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1, atSettle, true},
-		"never read and gone, within settle":          {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1, atSettle - 1, false},
-		"never read and gone, settle later":           {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1, atSettle, true},
+		"server failed, within settle": {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1,
+			atSettle - 1, false},
+		"server failed, settle later": {func(n notebook) { accepted(n); n.failed(m1, "s1", fails) }, m1,
+			atSettle, true},
+		"server dropped, within settle": {func(n notebook) { accepted(n); n.drop(m1, "s1") }, m1,
+			atSettle - 1, false},
+		"another server dropped": {func(n notebook) { accepted(n); n.drop(m1, "s2") }, m1,
+			time.Hour - 1, false},
+		"answer named another's, within settle": {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1,
+			atSettle - 1, false},
+		"answer named another's, settle later": {func(n notebook) { accepted(n); n.disown(m1, "s1") }, m1, atSettle, true},
+		"never read and gone, within settle": {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1,
+			atSettle - 1, false},
+		"never read and gone, settle later": {func(n notebook) { accepted(n); n.serverGone(m1, "s1") }, m1, atSettle, true},
 		"read and gone": {
 			func(n notebook) { accepted(n); n.adopt(m1, "s1"); n.serverGone(m1, "s1") }, m1, atEnd, true},
 		"read and gone, looked before the POST ended": {
 			func(n notebook) { accepted(n); n.adopt(m1, "s1"); n.serverGone(m1, "s1") }, m1, atEnd - 1, false},
-		"another server gone":               {func(n notebook) { lost(n); n.serverGone(m1, "s2") }, m1, atSettle - 1, false},
-		"lost, proved none too early":       {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle-1)) }, m1, atSettle - 1, false},
-		"lost, proved none":                 {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle)) }, m1, atEnd, true},
+		"another server gone": {func(n notebook) { lost(n); n.serverGone(m1, "s2") }, m1, atSettle - 1, false},
+		"lost, proved none too early": {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle-1)) }, m1,
+			atSettle - 1, false},
+		"lost, proved none": {func(n notebook) { lost(n); n.provedNone(m1, epoch.Add(atSettle)) }, m1,
+			atEnd, true},
 		"lost, and the Machine was deleted": {func(n notebook) { lost(n); n.forget(m1) }, m1, 0, true},
 		"another Machine's POST is lost":    {lost, refOf("m2"), 0, true},
 		"lost, forgotten by an older Machine": {func(n notebook) {
@@ -232,7 +241,8 @@ func TestAClassWhoseServersNoReadShowsWaits(t *testing.T) {
 
 func TestAMachineOfWhichLittleIsKnownMayHaveHadAServer(t *testing.T) {
 	n := newNotebook()
-	ahead := with(refOf("m1"), func(ref *machineRef) { ref.created = epoch.Add(clockSkew - time.Second) }) // by the API server's clock
+	// By the API server's clock.
+	ahead := with(refOf("m1"), func(ref *machineRef) { ref.created = epoch.Add(clockSkew - time.Second) })
 	n.meet(ahead)
 	if !n.neverHadOne(ahead) {
 		t.Error("it may have had one")

@@ -166,7 +166,8 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
 		m.class.Name = "class-b"
 		m.list()
-		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1, kind("class-b", "ACTIVE"): 1})
+		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1,
+			kind("class-b", "ACTIVE"): 1})
 
 		// A class that nobody asks for disappears, and so do its other series.
 		m.mustCreate(machine("new"))
@@ -198,14 +199,16 @@ func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
 		announce(m.makeServer("m3", nil), "ONGOING", tomorrow.Add(-25*time.Hour))
 		announce(m.makeServer("m4", nil), "POSTPONED", tomorrow.Add(-time.Hour))
 		m.makeServer("m5", nil)
-		announce(m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }), "PLANNED", time.Now())
+		announce(m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }), "PLANNED",
+			time.Now())
 		m.wantSeries(metricWindows, map[string]float64{})
 		<-time.After(bootDuration)
 		calls := m.cloud.CallCounts()
 		m.list()
 		m.wantSeries(metricWindows, map[string]float64{"class-a PLANNED": 2, "class-a ONGOING": 1, "class-a other": 1})
 		m.wantSeries(metricNext, map[string]float64{"class-a": float64(tomorrow.Unix())})
-		if now := m.cloud.CallCounts(); now["ListServers"] != calls["ListServers"]+1 || now["GetServer"] != calls["GetServer"] {
+		if now := m.cloud.CallCounts(); now["ListServers"] != calls["ListServers"]+1 ||
+			now["GetServer"] != calls["GetServer"] {
 			t.Errorf("calls were made for it: %v, then %v", calls, now)
 		}
 
@@ -240,7 +243,8 @@ func TestServersOfUnknownClassesAreCounted(t *testing.T) {
 				t.Errorf("%s: %v, want %v", when, got, want)
 			}
 		}
-		m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: time.Second}) // or one call ends before the other begins
+		// Without a delay one call ends before the other begins.
+		m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: time.Second})
 		expect(0, "before the first call")
 		m.makeServer("m1", nil)
 		inClass := func(class string) func(map[string]any) {
@@ -341,7 +345,8 @@ func TestTheExpiryOfAKeyIsThatOfTheSecretInUse(t *testing.T) {
 			m.wantSeries("stackit_key_expiry_timestamp_seconds", want)
 		}
 		expect(map[string]float64{})
-		for validUntil, unix := range map[string]float64{"2027-01-02T03:04:05Z": 1798859045, "2027-06-01T00:00:00Z": 1811808000} {
+		for validUntil, unix := range map[string]float64{
+			"2027-01-02T03:04:05Z": 1798859045, "2027-06-01T00:00:00Z": 1811808000} {
 			m.secret.Data["serviceAccountKey"] = withExpiry(t, strconv.Quote(validUntil))
 			expect(map[string]float64{m.class.Name: unix})
 		}

@@ -52,7 +52,8 @@ func (r *rig) makeVolume(name string, labels map[string]any) string {
 func (r *rig) makeDisk(payload iaas.CreateVolumePayload) string {
 	r.t.Helper()
 	payload.AvailabilityZone = iaasmock.DefaultAvailabilityZone
-	volume, err := r.session().API.CreateVolume(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(payload).Execute()
+	volume, err := r.session().API.CreateVolume(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+		CreateVolumePayload(payload).Execute()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func (r *rig) attach(name, nicID, volumeID string, metadata map[string]any) (ser
 	server, err := r.session().API.CreateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
 		CreateServerPayload(iaas.CreateServerPayload{Name: name, MachineType: iaasmock.DefaultMachineType, Metadata: metadata,
 			BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volumeID}},
-			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nicID}}},
+			Networking: iaas.CreateServerPayloadAllOfNetworking{
+				CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nicID}}},
 		}).Execute()
 	if err != nil {
 		r.t.Fatal(err)
@@ -105,15 +107,20 @@ func (r *rig) named(name string) (servers, nics, volumes int) {
 func (r *rig) wantNamed(name string, wantServers, wantNICs, wantVolumes int) {
 	r.t.Helper()
 	if servers, nics, volumes := r.named(name); servers != wantServers || nics != wantNICs || volumes != wantVolumes {
-		r.t.Errorf("%d servers, %d NICs and %d volumes are called %s, want %d, %d and %d", servers, nics, volumes, name, wantServers, wantNICs, wantVolumes)
+		r.t.Errorf("%d servers, %d NICs and %d volumes are called %s, want %d, %d and %d", servers, nics, volumes, name,
+			wantServers, wantNICs, wantVolumes)
 	}
 }
 
 func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 	for name, mark := range map[string]func(m *v1alpha1.Machine, serverID string) *v1alpha1.Machine{
-		"the annotation":                 func(m *v1alpha1.Machine, _ string) *v1alpha1.Machine { return migrated(m) },
-		"the annotation and our ID":      func(m *v1alpha1.Machine, id string) *v1alpha1.Machine { return withID(migrated(m), providerIDOf(id)) },
-		"the ID of Gardener's OpenStack": func(m *v1alpha1.Machine, id string) *v1alpha1.Machine { return withID(m, "openstack:///RegionOne/"+id) },
+		"the annotation": func(m *v1alpha1.Machine, _ string) *v1alpha1.Machine { return migrated(m) },
+		"the annotation and our ID": func(m *v1alpha1.Machine, id string) *v1alpha1.Machine {
+			return withID(migrated(m), providerIDOf(id))
+		},
+		"the ID of Gardener's OpenStack": func(m *v1alpha1.Machine, id string) *v1alpha1.Machine {
+			return withID(m, "openstack:///RegionOne/"+id)
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -146,13 +153,17 @@ func TestAMachineFromOpenStackGetsNoNewServer(t *testing.T) {
 		prepare func(r *rig)
 		servers int
 	}{
-		"none":                     {func(*rig) {}, 0},
-		"two of its name":          {func(r *rig) { r.fromOpenStack("m1"); r.fromOpenStack("m1") }, 2},
-		"of another cluster":       {func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{clusterLabel: "shoot-b"}) }, 1},
-		"of another key's cluster": {func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"example.org/cluster": "shoot-b"}) }, 1},
-		"of another Machine":       {func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"kubernetes.io/machine": "m2"}) }, 1},
+		"none":            {func(*rig) {}, 0},
+		"two of its name": {func(r *rig) { r.fromOpenStack("m1"); r.fromOpenStack("m1") }, 2},
+		"of another cluster": {
+			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{clusterLabel: "shoot-b"}) }, 1},
+		"of another key's cluster": {
+			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"example.org/cluster": "shoot-b"}) }, 1},
+		"of another Machine": {
+			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"kubernetes.io/machine": "m2"}) }, 1},
 		"tagged for another cluster": {func(r *rig) {
-			r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), map[string]any{"kubernetes.io-cluster-shoot-b": "1"})
+			r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil),
+				map[string]any{"kubernetes.io-cluster-shoot-b": "1"})
 		}, 1},
 		"that is being deleted": {func(r *rig) { r.deleteByHand(r.fromOpenStack("m1")) }, 1},
 	} {
@@ -253,16 +264,20 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		"NIC and volume":           {},
 		"that are released late":   {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
 		"a NIC in another network": {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
-		"a labelled NIC elsewhere": {prepare: func(r *rig) { r.makeNIC(other, "m1", map[string]any{clusterLabel: "shoot-a"}) }, nics: 1},
+		"a labelled NIC elsewhere": {
+			prepare: func(r *rig) { r.makeNIC(other, "m1", map[string]any{clusterLabel: "shoot-a"}) }, nics: 1},
 		"a NIC of another cluster": {prepare: func(r *rig) {
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{clusterLabel: "shoot-b"})
 		}, nics: 1},
 		"a NIC of another Machine": {prepare: func(r *rig) {
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{"kubernetes.io/machine": "m2"})
 		}, nics: 1},
-		"a volume of another cluster": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{clusterLabel: "shoot-b"}) }, volumes: 1},
-		"a volume of another Machine": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io/machine": "m2"}) }, volumes: 1},
-		"a volume with another's tag": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io-cluster-shoot-b": "1"}) }, volumes: 1},
+		"a volume of another cluster": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{clusterLabel: "shoot-b"}) },
+			volumes: 1},
+		"a volume of another Machine": {
+			prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io/machine": "m2"}) }, volumes: 1},
+		"a volume with another's tag": {
+			prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io-cluster-shoot-b": "1"}) }, volumes: 1},
 		"both attached to others": {prepare: func(r *rig) {
 			r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
 		}, nics: 1, volumes: 1},
@@ -270,7 +285,8 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 			id := r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
 			go func() { <-time.After(15*time.Second + 2*deleteDuration); r.deleteByHand(id) }()
 		}, nics: 1, volumes: 1},
-		"a volume of data": {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
+		"a volume of data": {
+			prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
 		"a volume that is being made": {prepare: func(r *rig) {
 			id := r.makeVolume("m1", nil)
 			body := `{"items":[{"id":"` + id + `","name":"m1","status":"CREATING","bootable":false,` +
@@ -285,10 +301,14 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 					Body: `{"id":"` + id + `","name":"m1","machineType":"c2i.2","status":"ACTIVE"}`})
 			},
 		},
-		"two of each":                   {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
-		"an empty moment of servers":    {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true}) }},
-		"the server is gone already":    {prepare: func(r *rig) { r.deleteByHand(r.cloud.Servers()[0].ID); <-time.After(2 * deleteDuration) }},
-		"volumes that cannot be listed": {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 3, Status: 503}) }},
+		"two of each": {
+			prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
+		"an empty moment of servers": {
+			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true}) }},
+		"the server is gone already": {
+			prepare: func(r *rig) { r.deleteByHand(r.cloud.Servers()[0].ID); <-time.After(2 * deleteDuration) }},
+		"volumes that cannot be listed": {
+			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 3, Status: 503}) }},
 		"an empty moment": {prepare: func(r *rig) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 1, EmptyList: true})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Count: 1, EmptyList: true})
@@ -296,7 +316,8 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		"an old list of NICs": {prepare: func(r *rig) {
 			id := r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil)
 			r.attach("m2", id, r.makeVolume("m2", nil), nil)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Count: 1, Status: 200, Body: `{"items":[{"id":"` + id + `","name":"m1"}]}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Count: 1, Status: 200,
+				Body: `{"items":[{"id":"` + id + `","name":"m1"}]}`})
 		}, nics: 1},
 		"a DELETE that fails": {prepare: func(r *rig) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteVolume", Count: 2, Status: 409})
@@ -516,7 +537,8 @@ func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
 	for name, made := range map[string]func(r *rig) string{
 		"in its metadata": func(r *rig) string {
 			id := r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), tag)
-			r.relabel(id, map[string]any{clusterLabel: "shoot-a", "kubernetes.io/machine": "m1", "kubernetes.io/machineclass": "class-a"})
+			r.relabel(id,
+				map[string]any{clusterLabel: "shoot-a", "kubernetes.io/machine": "m1", "kubernetes.io/machineclass": "class-a"})
 			return id
 		},
 		"in its labels": func(r *rig) string {
@@ -539,7 +561,8 @@ func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
 		bubble(t, operation, func(t *testing.T) {
 			r := newRig(t)
 			m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
-			body := `{"id":"` + r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}`
+			body := `{"id":"` + r.onlyServer().VolumeIDs[0] +
+				`","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}`
 			if operation == "ListVolumes" {
 				body = `{"items":[` + body + `]}`
 			}
@@ -561,7 +584,8 @@ func TestAnEmptyMomentOfSharedListsLosesNothing(t *testing.T) {
 		c.restartNow()
 		<-time.After(time.Minute)
 		for _, operation := range []string{"ListVolumes", "ListNics"} {
-			c.cloud.Inject(iaasmock.Fault{Operation: operation, After: 18 * time.Second, Duration: 12 * time.Second, EmptyList: true})
+			c.cloud.Inject(iaasmock.Fault{Operation: operation, After: 18 * time.Second, Duration: 12 * time.Second,
+				EmptyList: true})
 		}
 		later := map[string]time.Duration{}
 		for i, m := range c.machines {

@@ -88,7 +88,8 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 func TestOneWayToReadIsEnough(t *testing.T) {
 	undecodable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}
 	tooLarge := iaasmock.Fault{Operation: "ListServers", Status: http.StatusRequestEntityTooLarge, Match: listsAll}
-	overlong := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: strings.Repeat(" ", 16<<20+1), Match: listsAll}
+	overlong := iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: strings.Repeat(" ", 16<<20+1),
+		Match: listsAll}
 	unavailable := iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable}
 	for name, lists := range map[string]iaasmock.Fault{
 		"undecodable": undecodable, "too large": tooLarge, "longer than is read": overlong, "unavailable": unavailable,
@@ -101,7 +102,8 @@ func TestOneWayToReadIsEnough(t *testing.T) {
 				<-time.After(3 * time.Second)
 				r.cloud.Inject(lists)
 				<-time.After(10 * time.Second)
-				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
+				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 20 * time.Second,
+					Status: http.StatusServiceUnavailable})
 				if err := <-done; err != nil {
 					t.Error(err)
 				}
@@ -372,7 +374,8 @@ func TestAMomentOf403EndsNoCreation(t *testing.T) {
 		"to all reads, twice": {
 			{Operation: iaasmock.OperationIaaS, After: 20 * time.Second, Duration: 5 * time.Second},
 			{Operation: iaasmock.OperationIaaS, After: 70 * time.Second, Duration: 5 * time.Second}},
-		"to reads of NICs": {{Operation: "ListNics", Duration: 105 * time.Second}, {Operation: "ListServerNICs", Duration: 105 * time.Second}},
+		"to reads of NICs": {{Operation: "ListNics", Duration: 105 * time.Second},
+			{Operation: "ListServerNICs", Duration: 105 * time.Second}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithBootDuration(90*time.Second))
@@ -520,30 +523,35 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
 	const page = "<html><head><title>403 Forbidden</title></head><body>nginx</body></html>"
 	answer := func(status int, body string) iaasmock.Fault {
-		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html", Duration: 5 * time.Minute}
+		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html",
+			Duration: 5 * time.Minute}
 	}
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
 		want  codes.Code
 	}{
-		"the key was deleted":         {answer(400, `{"error":"invalid_grant"}`), codes.Unauthenticated},
-		"the key was deleted, of old": {answer(401, `{"code":401,"msg":"Key with kid a was not found"}`), codes.Unauthenticated},
-		"a page with 403":             {answer(403, page), codes.Unavailable},
-		"a page with 400":             {answer(400, page), codes.Unavailable},
-		"a page with 200":             {answer(200, page), codes.Unavailable},
-		"the gateway's 403":           {answer(403, `{"status":403,"error":"Forbidden","message":"Unauthorized"}`), codes.Unavailable},
-		"the gateway's 429":           {answer(429, `{"status":429,"error":"Too Many Requests","message":"rate limit exceeded"}`), codes.Unavailable},
-		"an outage":                   {answer(503, page), codes.Unavailable},
-		"nothing":                     {answer(401, ""), codes.Unavailable},
-		"no connection":               {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 5 * time.Minute}, codes.Unavailable},
+		"the key was deleted": {answer(400, `{"error":"invalid_grant"}`), codes.Unauthenticated},
+		"the key was deleted, of old": {answer(401, `{"code":401,"msg":"Key with kid a was not found"}`),
+			codes.Unauthenticated},
+		"a page with 403":   {answer(403, page), codes.Unavailable},
+		"a page with 400":   {answer(400, page), codes.Unavailable},
+		"a page with 200":   {answer(200, page), codes.Unavailable},
+		"the gateway's 403": {answer(403, `{"status":403,"error":"Forbidden","message":"Unauthorized"}`), codes.Unavailable},
+		"the gateway's 429": {answer(429, `{"status":429,"error":"Too Many Requests","message":"rate limit exceeded"}`),
+			codes.Unavailable},
+		"an outage":     {answer(503, page), codes.Unavailable},
+		"nothing":       {answer(401, ""), codes.Unavailable},
+		"no connection": {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 5 * time.Minute}, codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(row.fault)
 			m := machine("m1")
 			for method, call := range map[string]func() error{
-				"CreateMachine": func() error { return r.createErr(m) }, "DeleteMachine": func() error { return r.remove(withID(m, providerIDOf(someServerID))) },
-				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(someServerID))) }, "ListMachines": r.listErr,
+				"CreateMachine":    func() error { return r.createErr(m) },
+				"DeleteMachine":    func() error { return r.remove(withID(m, providerIDOf(someServerID))) },
+				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(someServerID))) },
+				"ListMachines":     r.listErr,
 			} {
 				err := call()
 				wantCode(t, err, row.want)
@@ -565,7 +573,8 @@ func TestATokenEndpointOutOfOrderEndsNoWait(t *testing.T) {
 		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithTokenLifetime(20*time.Second))
 		done := r.startCreate(machine("m1"))
 		<-time.After(10 * time.Second)
-		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html", Duration: 5 * time.Minute})
+		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html",
+			Duration: 5 * time.Minute})
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -586,12 +595,13 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 		call      func(*fleet, *v1alpha1.Machine) error
 		later     int // calls in each minute after the second
 	}{
-		"POST answered 429":   {"CreateServer", iaasmock.Fault{Status: http.StatusTooManyRequests}, create, 4},
-		"POST answered 402":   {"CreateServer", iaasmock.Fault{Status: http.StatusPaymentRequired}, create, 4},
-		"POST answered 409":   {"CreateServer", iaasmock.Fault{Status: http.StatusConflict}, create, 4},
-		"POST answered 423":   {"CreateServer", iaasmock.Fault{Status: http.StatusLocked}, create, 4},
-		"POST answered 451":   {"CreateServer", iaasmock.Fault{Status: http.StatusUnavailableForLegalReasons}, create, 4},
-		"POST, a page of 403": {"CreateServer", iaasmock.Fault{Status: http.StatusForbidden, Body: gatewaysPage, ContentType: "text/html"}, create, 4},
+		"POST answered 429": {"CreateServer", iaasmock.Fault{Status: http.StatusTooManyRequests}, create, 4},
+		"POST answered 402": {"CreateServer", iaasmock.Fault{Status: http.StatusPaymentRequired}, create, 4},
+		"POST answered 409": {"CreateServer", iaasmock.Fault{Status: http.StatusConflict}, create, 4},
+		"POST answered 423": {"CreateServer", iaasmock.Fault{Status: http.StatusLocked}, create, 4},
+		"POST answered 451": {"CreateServer", iaasmock.Fault{Status: http.StatusUnavailableForLegalReasons}, create, 4},
+		"POST, a page of 403": {"CreateServer",
+			iaasmock.Fault{Status: http.StatusForbidden, Body: gatewaysPage, ContentType: "text/html"}, create, 4},
 		"POST that hangs":     {"CreateServer", iaasmock.Fault{Delay: 29 * time.Second, DropBefore: true}, create, 4},
 		"DELETE answered 503": {"DeleteServer", unavailable, remove, 4},
 		"PATCH answered 503":  {"UpdateNic", unavailable, create, 4},

@@ -107,8 +107,9 @@ func TestAServerWithoutLabelsIsOwnedByItsProviderID(t *testing.T) {
 	})
 }
 
-// Where the cluster is unknown nothing can be told from another cluster's: no server is touched until the label is right.
-// No server can carry a label that is not valid, but those that were made before it was edited carry the old one.
+// Where the cluster is unknown nothing can be told from another cluster's: no server is touched
+// until the label is right. No server can carry a label that is not valid, but those that were made
+// before it was edited carry the old one.
 func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 	labelled := func(value string) string { return `{"labels": {"` + clusterLabel + `": ` + value + `}}` }
 	for name, spec := range map[string]string{
@@ -161,7 +162,8 @@ func TestWhatAListShowsIsCheckedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		foreign := r.makeServer("m1", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
-		body := fmt.Sprintf(`{"items":[{"id":%q,"name":"m1","machineType":"t1.1","status":"ACTIVE","labels":{%q:"m1",%q:"class-a"}}]}`,
+		body := fmt.Sprintf(
+			`{"items":[{"id":%q,"name":"m1","machineType":"t1.1","status":"ACTIVE","labels":{%q:"m1",%q:"class-a"}}]}`,
 			foreign, provider.StackitMachineLabel, provider.StackitMachineClassLabel)
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: body})
 		if listed := r.list(); len(listed) != 0 {
@@ -256,12 +258,18 @@ func TestCredentialsOfASecret(t *testing.T) {
 		code codes.Code
 		says []string
 	}{
-		"neither":                  {nil, codes.InvalidArgument, []string{"secret." + key + ": Required", email, token, file}},
-		"key and a stray token":    {map[string]string{key: "{}", token: "t"}, codes.InvalidArgument, []string{"secret." + token + ": Forbidden"}},
-		"token without an account": {map[string]string{token: "t"}, codes.InvalidArgument, []string{"secret." + email + ": Required"}},
-		"account without a token":  {map[string]string{email: "a@b.c"}, codes.InvalidArgument, []string{"secret." + token + ": Required", file}},
-		"account is no mail":       {map[string]string{email: "s3cr3t", token: "t"}, codes.InvalidArgument, []string{"secret." + email + ": Invalid"}},
-		"token cannot be used":     {map[string]string{email: "a@b.c", token: "s3cr3t"}, codes.Unauthenticated, []string{"no JWT"}},
+		"neither": {nil, codes.InvalidArgument,
+			[]string{"secret." + key + ": Required", email, token, file}},
+		"key and a stray token": {map[string]string{key: "{}", token: "t"}, codes.InvalidArgument,
+			[]string{"secret." + token + ": Forbidden"}},
+		"token without an account": {map[string]string{token: "t"}, codes.InvalidArgument,
+			[]string{"secret." + email + ": Required"}},
+		"account without a token": {map[string]string{email: "a@b.c"}, codes.InvalidArgument,
+			[]string{"secret." + token + ": Required", file}},
+		"account is no mail": {map[string]string{email: "s3cr3t", token: "t"}, codes.InvalidArgument,
+			[]string{"secret." + email + ": Invalid"}},
+		"token cannot be used": {map[string]string{email: "a@b.c", token: "s3cr3t"}, codes.Unauthenticated,
+			[]string{"no JWT"}},
 		"key and token": {
 			map[string]string{key: "{}", email: "a@b.c", token: "t"}, codes.InvalidArgument,
 			[]string{"secret." + email + ": Forbidden", "secret." + token + ": Forbidden", key}},

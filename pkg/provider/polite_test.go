@@ -31,8 +31,8 @@ func (r *rig) reads() (count int) {
 	return count
 }
 
-// shownErrors is how many of the calls' Machines were ever shown an error; each call is made as the manager does it, until
-// it succeeds.
+// shownErrors is how many of the calls' Machines were ever shown an error; each call is made as the manager does it,
+// until it succeeds.
 func shownErrors(calls []func() error) int {
 	var all sync.WaitGroup
 	shown := make([]bool, len(calls))
@@ -88,7 +88,8 @@ func TestAHerdOfSidecarsReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sidecars := many(100)
 		r := newRig(t, iaasmock.WithBootDuration(20*time.Second))
-		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Match: isRead, Status: http.StatusTooManyRequests, Rate: 33, Burst: 33})
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Match: isRead, Status: http.StatusTooManyRequests,
+			Rate: 33, Burst: 33})
 		began := time.Now()
 		var calls []func() error
 		for i := range sidecars {
@@ -98,7 +99,8 @@ func TestAHerdOfSidecarsReads(t *testing.T) {
 			}
 		}
 		shown := shownErrors(calls)
-		t.Logf("%d Machines within %s: %.1f reads each, %d shown an error", len(calls), time.Since(began), float64(r.reads())/float64(len(calls)), shown)
+		t.Logf("%d Machines within %s: %.1f reads each, %d shown an error", len(calls), time.Since(began),
+			float64(r.reads())/float64(len(calls)), shown)
 		if r.reads() > 20*len(calls) || shown > len(calls)/10 {
 			t.Errorf("%d reads for %d Machines, of which %d are shown an error", r.reads(), len(calls), shown)
 		}
@@ -117,7 +119,8 @@ func (r *rig) sidecar(cluster string) *rig {
 // One limit for all calls of a project: reads must not take it from the writes that they wait for, nor the reverse.
 func TestReadsAndWritesShareALimit(t *testing.T) {
 	limit := func(r *rig, perSecond float64) {
-		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusTooManyRequests, Rate: perSecond, Burst: 4})
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusTooManyRequests,
+			Rate: perSecond, Burst: 4})
 	}
 	bubble(t, "up, 2 calls a second", func(t *testing.T) { // 100 writes and a boot: 70 s at least
 		r := newRig(t, iaasmock.WithBootDuration(20*time.Second))
@@ -157,19 +160,23 @@ func callsFor(all []*v1alpha1.Machine, call func(*v1alpha1.Machine) error) (call
 func TestTheBeginningOfACallOutlastsFailures(t *testing.T) {
 	const page = "<html><head><title>403 Forbidden</title></head></html>"
 	for name, fault := range map[string]iaasmock.Fault{
-		"a gateway without the key":    {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized, Body: jwks, ContentType: "text/plain"},
-		"401":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized},
-		"403":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden},
-		"a page":                       {Operation: iaasmock.OperationIaaS, Status: http.StatusOK, Body: page, ContentType: "text/html"},
-		"a page of the token endpoint": {Operation: "Token", Status: http.StatusForbidden, Body: page, ContentType: "text/html"},
-		"503":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusServiceUnavailable},
-		"429":                          {Operation: iaasmock.OperationIaaS, Status: http.StatusTooManyRequests},
-		"no connection":                {Operation: iaasmock.OperationIaaS, DropBefore: true},
-		"a 404 about the region":       {Operation: iaasmock.OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"region not found"}`},
+		"a gateway without the key": {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized, Body: jwks,
+			ContentType: "text/plain"},
+		"401": {Operation: iaasmock.OperationIaaS, Status: http.StatusUnauthorized},
+		"403": {Operation: iaasmock.OperationIaaS, Status: http.StatusForbidden},
+		"a page": {Operation: iaasmock.OperationIaaS, Status: http.StatusOK, Body: page,
+			ContentType: "text/html"},
+		"a page of the token endpoint": {Operation: "Token", Status: http.StatusForbidden, Body: page,
+			ContentType: "text/html"},
+		"503":           {Operation: iaasmock.OperationIaaS, Status: http.StatusServiceUnavailable},
+		"429":           {Operation: iaasmock.OperationIaaS, Status: http.StatusTooManyRequests},
+		"no connection": {Operation: iaasmock.OperationIaaS, DropBefore: true},
+		"a 404 about the region": {Operation: iaasmock.OperationIaaS, Status: http.StatusNotFound,
+			Body: `{"code":404,"msg":"region not found"}`},
 	} {
 		for method, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-			"CreateMachine": func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) }, "InitializeMachine": (*rig).initErr,
-			"GetMachineStatus": (*rig).statusErr, "DeleteMachine": (*rig).remove,
+			"CreateMachine":     func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) },
+			"InitializeMachine": (*rig).initErr, "GetMachineStatus": (*rig).statusErr, "DeleteMachine": (*rig).remove,
 			"ListMachines": func(r *rig, _ *v1alpha1.Machine) error { return r.listErr() },
 		} {
 			bubble(t, name+", "+method, func(t *testing.T) {
@@ -190,7 +197,8 @@ func TestTheBeginningOfACallOutlastsFailures(t *testing.T) {
 
 // What needs somebody to correct it is told at once: 500 Machines with a wrong key must not hold the workers.
 func TestWhatIsWrongIsToldAtOnce(t *testing.T) {
-	for name, refuse := range map[string]func(*rig){"the key is refused": refusals["the key is refused"], "no region": refusals["no region"]} {
+	for name, refuse := range map[string]func(*rig){"the key is refused": refusals["the key is refused"],
+		"no region": refusals["no region"]} {
 		for method, call := range everyCall {
 			bubble(t, name+", "+method, func(t *testing.T) {
 				r := newRig(t)

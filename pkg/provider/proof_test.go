@@ -73,7 +73,8 @@ func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
 			return []fault{lists(unavailable), during(r.sinceDelete(soon, always), gets(forbidden))}
 		},
 		"lists and GETs answer 403": func(r *rig) []fault {
-			return []fault{during(r.sinceDelete(soon, always), lists(forbidden)), during(r.sinceDelete(soon, always), gets(forbidden))}
+			return []fault{during(r.sinceDelete(soon, always), lists(forbidden)),
+				during(r.sinceDelete(soon, always), gets(forbidden))}
 		},
 		"404 and empty lists, by turns": func(*rig) []fault {
 			return []fault{during(byTurns(0), notFound), during(byTurns(2), empty)}
@@ -83,12 +84,15 @@ func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
 		},
 		"404, an outage, an empty list": func(r *rig) []fault {
 			return []fault{during(r.sinceDelete(soon, 8*time.Second), notFound),
-				during(r.sinceDelete(soon, later), lists(unavailable)), during(r.sinceDelete(8*time.Second, 3*minute), gets(unavailable)),
+				during(r.sinceDelete(soon, later), lists(unavailable)),
+				during(r.sinceDelete(8*time.Second, 3*minute), gets(unavailable)),
 				during(r.sinceDelete(later, always), once(empty))}
 		},
 		"an empty list, an outage, 404": func(r *rig) []fault {
-			return []fault{during(r.sinceDelete(soon, later), gets(unavailable)), during(r.sinceDelete(soon, 8*time.Second), once(empty)),
-				during(r.sinceDelete(8*time.Second, 3*minute), lists(unavailable)), during(r.sinceDelete(later, always), once(notFound))}
+			return []fault{during(r.sinceDelete(soon, later), gets(unavailable)),
+				during(r.sinceDelete(soon, 8*time.Second), once(empty)),
+				during(r.sinceDelete(8*time.Second, 3*minute), lists(unavailable)),
+				during(r.sinceDelete(later, always), once(notFound))}
 		},
 	} {
 		for _, n := range []int{1, 6} {
@@ -150,14 +154,15 @@ func TestAServerThatRunsIsNotGone(t *testing.T) {
 		"initialize": (*rig).initErr,
 	}
 	for name, row := range map[string]struct{ gets, lists fault }{
-		"GETs answer 503, lists are empty":    {unavailable, empty},
-		"GETs answer 403, lists are empty":    {forbidden, empty},
-		"GETs answer 404, lists show it":      {notFound, fault{}},
-		"GETs show it, lists are empty":       {fault{}, empty},
-		"GETs show it, lists show others":     {fault{}, cutOff},
-		"404 and no items, less than 15 s":    {lasting(notFound, 13*time.Second), lasting(empty, 13*time.Second)},
-		"GETs answer 503, lists show others":  {unavailable, cutOff}, // a creation's alone: others may believe them
-		"GETs answer a page with 404":         {fault{Status: http.StatusNotFound, Body: gatewaysPage, ContentType: "text/html"}, empty},
+		"GETs answer 503, lists are empty":   {unavailable, empty},
+		"GETs answer 403, lists are empty":   {forbidden, empty},
+		"GETs answer 404, lists show it":     {notFound, fault{}},
+		"GETs show it, lists are empty":      {fault{}, empty},
+		"GETs show it, lists show others":    {fault{}, cutOff},
+		"404 and no items, less than 15 s":   {lasting(notFound, 13*time.Second), lasting(empty, 13*time.Second)},
+		"GETs answer 503, lists show others": {unavailable, cutOff}, // a creation's alone: others may believe them
+		"GETs answer a page with 404": {
+			fault{Status: http.StatusNotFound, Body: gatewaysPage, ContentType: "text/html"}, empty},
 		"GETs answer 404, lists answer 503":   {lasting(notFound, time.Minute), unavailable},
 		"GETs and lists answer 503 for 1 min": {lasting(unavailable, time.Minute), lasting(unavailable, time.Minute)},
 	} {
@@ -226,7 +231,8 @@ func TestTheEndOfADeletionIsToldSoon(t *testing.T) {
 }
 
 // The orphan collector may delete the server of a Machine whose ProviderID could not be written. Then the project is
-// empty, and the API may answer 403 for a deleted server: the DELETE of that call counts for the Machine's own deletion.
+// empty, and the API may answer 403 for a deleted server: the DELETE of that call counts for the Machine's own
+// deletion.
 func TestADeletionEndsThatTheOrphanCollectorBegan(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"404": {Operation: "DeleteServer", Server: "none"}, "403": {Operation: "GetServer", ForbiddenAfterDelete: true},
@@ -312,14 +318,15 @@ func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
 	}
 }
 
-// Servers were just created: no list shows them yet, and once a GET has shown them, GETs do not either for a while. They
-// are not gone before settle.
+// Servers were just created: no list shows them yet, and once a GET has shown them, GETs do not either for a while.
+// They are not gone before settle.
 func TestServersThatDoNotShowYetAreNotGone(t *testing.T) {
 	for _, n := range []int{1, 6} {
 		bubble(t, fmt.Sprint(n), func(t *testing.T) {
 			r := newRig(t)
 			notFound := randomNotFound
-			notFound.Operation, notFound.Count, notFound.After, notFound.Duration = "GetServer", 0, 5500*time.Millisecond, 22*time.Second
+			notFound.Operation, notFound.Count, notFound.After, notFound.Duration = "GetServer", 0, 5500*time.Millisecond,
+				22*time.Second
 			r.cloud.Inject(notFound)
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: 28 * time.Second})
 			wantNone(t, together(machines(n), r.createErr))
@@ -447,7 +454,8 @@ func TestAListOfTheClusterProvesNoServerGoneThatLacksItsLabel(t *testing.T) {
 
 // A server from before there were labels is in lists of the project only, and one of them may be wrong.
 func TestOneListOfTheProjectMayBeWrong(t *testing.T) {
-	for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{"creation": (*rig).createErr, "deletion": (*rig).remove} {
+	for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{
+		"creation": (*rig).createErr, "deletion": (*rig).remove} {
 		bubble(t, method, func(t *testing.T) {
 			r := newRig(t)
 			r.makeServer("m1", func(labels map[string]any) { clear(labels) })

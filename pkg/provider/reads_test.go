@@ -161,9 +161,12 @@ func TestMachinesDoWithoutListsOrWithOldOnes(t *testing.T) {
 		faults faults
 		over   time.Duration // the boot of a server
 	}{
-		"they lag":        {25 * time.Second, nil, 30 * time.Second},
-		"they hang":       {0, faults{{Operation: "ListServers", After: 5 * time.Second, Delay: 24 * time.Hour}}, time.Minute}, // a read ends after 20 s
-		"they answer 500": {0, faults{{Operation: "ListServers", After: 3 * time.Second, Status: http.StatusInternalServerError}}, 30 * time.Second},
+		"they lag": {25 * time.Second, nil, 30 * time.Second},
+		// A read ends after 20 s.
+		"they hang": {0, faults{{Operation: "ListServers", After: 5 * time.Second, Delay: 24 * time.Hour}},
+			time.Minute},
+		"they answer 500": {0, faults{
+			{Operation: "ListServers", After: 3 * time.Second, Status: http.StatusInternalServerError}}, 30 * time.Second},
 		"they cannot be decoded": {0, faults{
 			{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll},
 			{Operation: "ListNics", Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll}}, 30 * time.Second},

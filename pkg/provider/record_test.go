@@ -84,7 +84,8 @@ func TestPOSTsThatAreLostLieSettleApart(t *testing.T) {
 			}
 		}
 		for i := 1; i < len(posts); i++ {
-			if apart := posts[i].Sub(posts[i-1]); apart < provider.DefaultSettle || apart > provider.DefaultSettle+20*time.Second {
+			if apart := posts[i].Sub(posts[i-1]); apart < provider.DefaultSettle ||
+				apart > provider.DefaultSettle+20*time.Second {
 				t.Errorf("POST %d is sent %s after the one before", i+1, apart)
 			}
 		}
@@ -350,7 +351,8 @@ func TestADeletionForgetsNothingOfAYoungerMachine(t *testing.T) {
 					r.mustCreateAsManager(younger)
 				}
 				left := r.onlyServer()
-				if response := r.mustCreate(younger); response.ProviderID != providerIDOf(left.ID) || left.Status != iaasmock.StatusActive {
+				if response := r.mustCreate(younger); response.ProviderID != providerIDOf(left.ID) ||
+					left.Status != iaasmock.StatusActive {
 					t.Errorf("the younger Machine has %s, and %s is %s", response.ProviderID, left.ID, left.Status)
 				}
 				r.wantCalls("CreateServer", 1)

@@ -38,7 +38,8 @@ func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
 		r.restart(provider.WithActingSince(time.Now))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret}); err != nil {
+		if _, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class,
+			Secret: r.secret}); err != nil {
 			t.Error(err)
 		}
 		r.wantNoCalls()
@@ -90,7 +91,8 @@ func TestWrongInputs(t *testing.T) {
 		"all fields":         {allWrong, create, all},
 		"all fields, status": {allWrong, status, all},
 		"no region to delete in": {func(r *rig, _ map[string]any) { delete(r.secret.Data, "region") },
-			func(r *rig) error { return r.remove(withID(machine("m1"), providerIDOf(someServerID))) }, []string{"providerSpec.region", "Secret"}},
+			func(r *rig) error { return r.remove(withID(machine("m1"), providerIDOf(someServerID))) },
+			[]string{"providerSpec.region", "Secret"}},
 		"a wrong type, and a value": {func(_ *rig, spec map[string]any) {
 			spec["networking"], spec["userData"] = map[string]any{"nicIds": []any{"no-uuid"}}, 81726354
 		}, create, []string{
@@ -112,8 +114,8 @@ func TestWrongInputs(t *testing.T) {
 	}
 }
 
-// What a request asks for is what the class says: the API would keep the disk by default, and refuses an image beside the
-// source of a disk.
+// What a request asks for is what the class says: the API would keep the disk by default, and
+// refuses an image beside the source of a disk.
 func TestWhatAServerBootsFrom(t *testing.T) {
 	const image, volume = iaasmock.DefaultImageID, iaasmock.DefaultBootVolumeID
 	for name, row := range map[string]struct{ spec, want string }{
@@ -121,7 +123,8 @@ func TestWhatAServerBootsFrom(t *testing.T) {
 		"an image, and a disk that is null": {`{"imageId":"` + image + `","bootVolume":null}`, `{"imageId":"` + image + `"}`},
 		"a disk of an image": {`{"imageId":"` + image + `","bootVolume":{"size":20}}`,
 			`{"bootVolume":{"deleteOnTermination":true,"size":20,"source":{"id":"` + image + `","type":"image"}}}`},
-		"a disk that stays": {`{"bootVolume":{"size":20,"deleteOnTermination":false,"source":{"type":"image","id":"` + image + `"}}}`,
+		"a disk that stays": {
+			`{"bootVolume":{"size":20,"deleteOnTermination":false,"source":{"type":"image","id":"` + image + `"}}}`,
 			`{"bootVolume":{"deleteOnTermination":false,"size":20,"source":{"id":"` + image + `","type":"image"}}}`},
 		"a disk that exists": {`{"bootVolume":{"source":{"type":"volume","id":"` + volume + `"}}}`,
 			`{"bootVolume":{"source":{"id":"` + volume + `","type":"volume"}}}`},
@@ -264,23 +267,32 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 	}
 }
 
-// To drop such a key would make a server without its key pair, its labels or its cluster. A server that is there, perhaps
-// made by STACKIT's own driver, can still be read, listed and deleted, by region and labels in the right case.
+// To drop such a key would make a server without its key pair, its labels or its cluster. A server
+// that is there, perhaps made by STACKIT's own driver, can still be read, listed and deleted, by
+// region and labels in the right case.
 func TestKeysInAnotherCase(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(spec map[string]any)
 		says   string
 		listed int // of the one server that there is
 	}{
-		"keyPairName":        {func(spec map[string]any) { spec["keyPairName"] = "k" }, "providerSpec.keypairName", 1},
-		"networking beside":  {func(spec map[string]any) { spec["Networking"] = map[string]any{} }, "providerSpec.networking", 1},
-		"networkID":          {func(spec map[string]any) { spec["networking"] = map[string]any{"networkID": "n"} }, "providerSpec.networking.networkId", 1},
-		"bootVolume.Size":    {func(spec map[string]any) { spec["bootVolume"] = map[string]any{"Size": 20} }, "providerSpec.bootVolume.size", 1},
-		"Labels, and no own": {func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") }, "providerSpec.labels", 0},
-		"Labels beside":      {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 0}, // they count together
-		"Labels beside null": {func(spec map[string]any) { spec["Labels"], spec["labels"] = spec["labels"], nil }, "providerSpec.labels", 0},
-		"Region beside":      {func(spec map[string]any) { spec["Region"], spec["region"] = "eu02", "eu01" }, "providerSpec.region", 1},
-		"Region without":     {func(spec map[string]any) { spec["Region"] = nil; delete(spec, "region") }, "providerSpec.region", 1},
+		"keyPairName": {func(spec map[string]any) { spec["keyPairName"] = "k" }, "providerSpec.keypairName", 1},
+		"networking beside": {func(spec map[string]any) { spec["Networking"] = map[string]any{} },
+			"providerSpec.networking", 1},
+		"networkID": {func(spec map[string]any) { spec["networking"] = map[string]any{"networkID": "n"} },
+			"providerSpec.networking.networkId", 1},
+		"bootVolume.Size": {func(spec map[string]any) { spec["bootVolume"] = map[string]any{"Size": 20} },
+			"providerSpec.bootVolume.size", 1},
+		"Labels, and no own": {func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") },
+			"providerSpec.labels", 0},
+		// Both keys count together.
+		"Labels beside": {func(spec map[string]any) { spec["Labels"] = map[string]any{} }, "providerSpec.labels", 0},
+		"Labels beside null": {func(spec map[string]any) { spec["Labels"], spec["labels"] = spec["labels"], nil },
+			"providerSpec.labels", 0},
+		"Region beside": {func(spec map[string]any) { spec["Region"], spec["region"] = "eu02", "eu01" },
+			"providerSpec.region", 1},
+		"Region without": {func(spec map[string]any) { spec["Region"] = nil; delete(spec, "region") },
+			"providerSpec.region", 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -315,9 +327,13 @@ func TestNoServerIsListed(t *testing.T) {
 	for name, change := range map[string]func(r *rig, spec map[string]any){
 		"of another provider's class": func(r *rig, _ map[string]any) { r.class.Provider = "openstack" },
 		"of one with its Secret": func(r *rig, spec map[string]any) {
-			r.class.Provider, r.secret.Data, spec["region"] = "openstack", map[string][]byte{"userData": nil, "username": nil}, "RegionOne"
+			r.class.Provider, r.secret.Data, spec["region"] = "openstack", map[string][]byte{"userData": nil, "username": nil},
+				"RegionOne"
 		},
-		"of a cluster in another case":            func(_ *rig, spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") },
+		"of a cluster in another case": func(_ *rig, spec map[string]any) {
+			spec["Labels"] = spec["labels"]
+			delete(spec, "labels")
+		},
 		"in the Secret's region for another case": func(_ *rig, spec map[string]any) { spec["Region"] = "eu02" },
 		"in the Secret's region for a number":     func(_ *rig, spec map[string]any) { spec["region"] = 7 },
 	} {
@@ -364,16 +380,18 @@ func TestDeadlineOfACreation(t *testing.T) {
 		age           time.Duration
 		want          time.Duration
 	}{
-		"a young Machine":                     {want: 10 * time.Minute},
-		"8 of 20 minutes are left":            {age: 12 * time.Minute, want: 8 * time.Minute},
-		"seconds are left":                    {age: 19*time.Minute + 50*time.Second, want: time.Minute},
-		"nothing is left, without a target":   {flags: provider.WithTargetCluster(false), age: time.Hour, want: time.Minute},
-		"made in the future, by its clock":    {age: -time.Hour, want: 10 * time.Minute},
-		"a shorter timeout":                   {flags: flags(5*time.Minute, 10*time.Minute), want: 5 * time.Minute},
-		"a shorter wait":                      {flags: flags(20*time.Minute, 2*time.Minute), want: 2 * time.Minute},
-		"a longer wait than the timeout":      {flags: flags(20*time.Minute, time.Hour), age: 5 * time.Minute, want: 15 * time.Minute},
-		"a shorter timeout of the Machine":    {configuration: own(3 * time.Minute), want: 3 * time.Minute},
-		"a longer timeout of the Machine":     {flags: flags(2*time.Minute, 10*time.Minute), configuration: own(time.Hour), want: 10 * time.Minute},
+		"a young Machine":                   {want: 10 * time.Minute},
+		"8 of 20 minutes are left":          {age: 12 * time.Minute, want: 8 * time.Minute},
+		"seconds are left":                  {age: 19*time.Minute + 50*time.Second, want: time.Minute},
+		"nothing is left, without a target": {flags: provider.WithTargetCluster(false), age: time.Hour, want: time.Minute},
+		"made in the future, by its clock":  {age: -time.Hour, want: 10 * time.Minute},
+		"a shorter timeout":                 {flags: flags(5*time.Minute, 10*time.Minute), want: 5 * time.Minute},
+		"a shorter wait":                    {flags: flags(20*time.Minute, 2*time.Minute), want: 2 * time.Minute},
+		"a longer wait than the timeout": {flags: flags(20*time.Minute, time.Hour), age: 5 * time.Minute,
+			want: 15 * time.Minute},
+		"a shorter timeout of the Machine": {configuration: own(3 * time.Minute), want: 3 * time.Minute},
+		"a longer timeout of the Machine": {flags: flags(2*time.Minute, 10*time.Minute), configuration: own(time.Hour),
+			want: 10 * time.Minute},
 		"a configuration that has no timeout": {configuration: &v1alpha1.MachineConfiguration{}, want: 10 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {

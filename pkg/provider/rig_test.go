@@ -67,7 +67,8 @@ func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	cloud := iaasmock.New(append([]iaasmock.Option{
 		iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
 	}, options...)...)
-	for projectID, key := range map[string][]byte{iaasmock.DefaultProjectID: keys().first, iaasmock.SecondProjectID: keys().secondProject} {
+	for projectID, key := range map[string][]byte{iaasmock.DefaultProjectID: keys().first,
+		iaasmock.SecondProjectID: keys().secondProject} {
 		if err := cloud.RegisterServiceAccountKey(projectID, key); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,8 @@ func (r *rig) setSpec(change func(spec map[string]any)) {
 // machine is a Machine that was made now.
 func machine(name string) *v1alpha1.Machine {
 	return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)), // as the API server has it
+		// As the API server has it.
+		Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)),
 	}}
 }
 
@@ -196,7 +198,8 @@ func withID(m *v1alpha1.Machine, providerID string) *v1alpha1.Machine {
 }
 
 func (r *rig) create(m *v1alpha1.Machine) (*driver.CreateMachineResponse, error) {
-	return r.driver.CreateMachine(r.t.Context(), &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+	return r.driver.CreateMachine(r.t.Context(),
+		&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 }
 
 func (r *rig) mustCreate(m *v1alpha1.Machine) *driver.CreateMachineResponse {
@@ -219,7 +222,8 @@ func insist(call func() error) error {
 	for end := time.Now().Add(time.Hour); ; {
 		err := call()
 		decoded, _ := status.FromError(err)
-		if err == nil || time.Now().After(end) || !slices.Contains([]codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}, decoded.Code()) {
+		if err == nil || time.Now().After(end) ||
+			!slices.Contains([]codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}, decoded.Code()) {
 			return err
 		}
 		<-time.After(5 * time.Second)
@@ -249,15 +253,18 @@ func start(call func() error) <-chan error {
 }
 
 func (r *rig) initialize(m *v1alpha1.Machine) (*driver.InitializeMachineResponse, error) {
-	return r.driver.InitializeMachine(r.t.Context(), &driver.InitializeMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+	return r.driver.InitializeMachine(r.t.Context(),
+		&driver.InitializeMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 }
 
 func (r *rig) status(m *v1alpha1.Machine) (*driver.GetMachineStatusResponse, error) {
-	return r.driver.GetMachineStatus(r.t.Context(), &driver.GetMachineStatusRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+	return r.driver.GetMachineStatus(r.t.Context(),
+		&driver.GetMachineStatusRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 }
 
 func (r *rig) delete(m *v1alpha1.Machine) error {
-	_, err := r.driver.DeleteMachine(r.t.Context(), &driver.DeleteMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+	_, err := r.driver.DeleteMachine(r.t.Context(),
+		&driver.DeleteMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 	return err
 }
 
@@ -299,7 +306,8 @@ var everyCall = map[string]func(*rig) error{
 
 func (r *rig) list() map[string]string {
 	r.t.Helper()
-	response, err := r.driver.ListMachines(r.t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
+	response, err := r.driver.ListMachines(r.t.Context(),
+		&driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
 	if err != nil {
 		r.t.Fatalf("ListMachines: %v", err)
 	}
@@ -371,7 +379,8 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 		t.Fatalf("the manager is told %v, want %s", err, want)
 	}
 	isRetried := want == codes.Unavailable && strings.Contains(decoded.Message(), "; next: ") // with a fallback
-	if err != nil && (provider.ReasonIn(err.Error()) == "" || provider.ReasonIn(err.Error()).Code() != want && !isRetried) {
+	if err != nil &&
+		(provider.ReasonIn(err.Error()) == "" || provider.ReasonIn(err.Error()).Code() != want && !isRetried) {
 		t.Fatalf("the manager is told %v, want a reason that has the code %s", err, want)
 	}
 }
@@ -418,7 +427,8 @@ func (r *rig) session() *spi.Session {
 		sessions := r.sessions()
 		sessions.Limiter = nil
 		var err error
-		r.other, err = sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(keys().first)})
+		r.other, err = sessions.Session(
+			spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(keys().first)})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -445,7 +455,8 @@ func (r *rig) removeServer(serverID string) {
 // deleteByHand deletes a server by another's hand.
 func (r *rig) deleteByHand(serverID string) {
 	r.t.Helper()
-	if err := r.session().API.DeleteServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).Execute(); err != nil {
+	if err := r.session().API.DeleteServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
+		Execute(); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -488,8 +499,10 @@ func (r *rig) makeServer(name string, change func(labels map[string]any)) string
 	server, err := r.session().API.CreateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
 		CreateServerPayload(iaas.CreateServerPayload{
 			Name: name, MachineType: iaasmock.DefaultMachineType, Labels: labels,
-			BootVolume: &iaas.BootVolume{Size: &size, DeleteOnTermination: &remove, Source: &iaas.BootVolumeSource{Type: "image", Id: image}},
-			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}},
+			BootVolume: &iaas.BootVolume{Size: &size, DeleteOnTermination: &remove,
+				Source: &iaas.BootVolumeSource{Type: "image", Id: image}},
+			Networking: iaas.CreateServerPayloadAllOfNetworking{
+				CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}},
 		}).Execute()
 	if err != nil {
 		r.t.Fatal(err)
@@ -497,7 +510,8 @@ func (r *rig) makeServer(name string, change func(labels map[string]any)) string
 	return server.GetId()
 }
 
-var randomNotFound = iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}
+var randomNotFound = iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound,
+	Body: `{"code":404,"msg":"server not found"}`}
 
 // makeRunning makes a server that runs, as a predecessor may have left it, and returns
 // its ProviderID.

@@ -60,10 +60,13 @@ func TestUserDataStaysOutOfErrors(t *testing.T) {
 		call  func(r *rig, m *v1alpha1.Machine) error
 		want  codes.Code
 	}{
-		"CreateMachine, refused":   {answered(400, `{"code":400,"msg":"`+fromMiddle+`"}`), (*rig).createErr, codes.InvalidArgument},
-		"CreateMachine, all of it": {answered(400, `{"code":400,"msg":"`+whole+`"}`), (*rig).createErr, codes.InvalidArgument},
+		"CreateMachine, refused": {answered(400, `{"code":400,"msg":"`+fromMiddle+`"}`), (*rig).createErr,
+			codes.InvalidArgument},
+		"CreateMachine, all of it": {answered(400, `{"code":400,"msg":"`+whole+`"}`), (*rig).createErr,
+			codes.InvalidArgument},
 		"CreateMachine, accepted": {
-			answered(201, `{"id":"`+someServerID+`","name":"m1","machineType":"a","createdAt":"`+fromMiddle+`"}`), (*rig).createErr, codes.Unavailable},
+			answered(201, `{"id":"`+someServerID+`","name":"m1","machineType":"a","createdAt":"`+fromMiddle+`"}`),
+			(*rig).createErr, codes.Unavailable},
 		"CreateMachine, in ERROR": {broken, (*rig).createErr, codes.Internal},
 		"InitializeMachine, in ERROR": {broken, func(r *rig, m *v1alpha1.Machine) error {
 			m.Spec.ProviderID = providerIDOf(r.makeServer("m1", nil))
@@ -120,7 +123,8 @@ func TestNamesThatAreSentStayInErrors(t *testing.T) {
 		r := newRig(t)
 		r.secret.Data["userData"] = []byte("hostname: shoot--demo--worker-1\nimage: " + iaasmock.DefaultImageID + "\n")
 		message := "server shoot--demo--worker-1: image " + iaasmock.DefaultImageID + " is not bootable"
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"` + message + `"}`})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest,
+			Body: `{"code":400,"msg":"` + message + `"}`})
 		_, err := r.create(machine("shoot--demo--worker-1"))
 		if err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("%v does not say %q", err, message)

@@ -449,7 +449,8 @@ func (t *tracked) miss(seen *observation) error {
 	if !seen.counts {
 		return nil
 	}
-	isFirst := seen.evidence == getNotFound && !slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
+	isFirst := seen.evidence == getNotFound &&
+		!slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
 	t.absent = append(t.absent, seen.absentRead)
 	if gone(t.absent, t.expectation(seen.began)) {
 		if known := c.record(); known.serverID == t.id && known.isUnread && t.last.server == nil {

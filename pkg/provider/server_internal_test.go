@@ -139,21 +139,25 @@ func TestGone(t *testing.T) {
 		"unexpected: 15 s from a failed GET only":       {"503@0s 404@1s others@15s", creating, false},
 		"unexpected: failed GET, a list":                {"503@0s others@15s", creating, false},
 
-		"GETs fail: three lists over 15 s":             {"503@0s others@1s others@5s others@16s", unread(deleting), true},
-		"GETs fail: the last read is the failed GET":   {"others@0s others@1s others@15s 503@16s", unread(deleting), true},
-		"GETs fail: two lists":                         {"503@0s others@1s others@16s", unread(deleting), false},
-		"GETs fail: three lists within 15 s":           {"503@0s others@1s others@5s others@15999ms", unread(deleting), false},
-		"GETs fail: three empty lists":                 {"503@0s empty@1s empty@5s empty@16s", unread(deleting), false},
-		"GETs fail: two of others, an empty one":       {"503@0s others@1s empty@5s others@16s", unread(deleting), false},
-		"GETs fail: in a creation, three lists":        {"503@0s others@1s others@5s others@16s", unread(creating), false},
-		"GETs fail: in a creation, many lists":         {"503@0s others@1s others@5s others@16s 503@20s others@40s", unread(creating), false},
-		"GETs fail: the first of three lists is old":   {"others@0s 503@30s others@45s others@60001ms", unread(deleting), false},
-		"GETs fail, expected: three lists over 15 s":   {"503@0s others@1s others@5s others@16s", unread(expected), true},
-		"GETs fail, expected: three empty lists":       {"503@0s empty@1s empty@5s empty@16s", unread(expected), true},
-		"GETs fail, expected: two lists":               {"503@0s others@1s others@16s", unread(expected), false},
-		"GETs fail, expected: three lists within 15 s": {"503@0s others@1s others@5s others@15999ms", unread(expected), false},
-		"GETs fail, expected: creation, three lists":   {"503@0s others@1s others@5s others@16s", unread(replaced), false},
-		"GETs fail, expected: creation, three empty":   {"503@0s empty@1s empty@5s empty@16s", unread(replaced), false},
+		"GETs fail: three lists over 15 s":           {"503@0s others@1s others@5s others@16s", unread(deleting), true},
+		"GETs fail: the last read is the failed GET": {"others@0s others@1s others@15s 503@16s", unread(deleting), true},
+		"GETs fail: two lists":                       {"503@0s others@1s others@16s", unread(deleting), false},
+		"GETs fail: three lists within 15 s": {"503@0s others@1s others@5s others@15999ms",
+			unread(deleting), false},
+		"GETs fail: three empty lists":           {"503@0s empty@1s empty@5s empty@16s", unread(deleting), false},
+		"GETs fail: two of others, an empty one": {"503@0s others@1s empty@5s others@16s", unread(deleting), false},
+		"GETs fail: in a creation, three lists":  {"503@0s others@1s others@5s others@16s", unread(creating), false},
+		"GETs fail: in a creation, many lists": {"503@0s others@1s others@5s others@16s 503@20s others@40s",
+			unread(creating), false},
+		"GETs fail: the first of three lists is old": {"others@0s 503@30s others@45s others@60001ms",
+			unread(deleting), false},
+		"GETs fail, expected: three lists over 15 s": {"503@0s others@1s others@5s others@16s", unread(expected), true},
+		"GETs fail, expected: three empty lists":     {"503@0s empty@1s empty@5s empty@16s", unread(expected), true},
+		"GETs fail, expected: two lists":             {"503@0s others@1s others@16s", unread(expected), false},
+		"GETs fail, expected: three lists within 15 s": {"503@0s others@1s others@5s others@15999ms",
+			unread(expected), false},
+		"GETs fail, expected: creation, three lists": {"503@0s others@1s others@5s others@16s", unread(replaced), false},
+		"GETs fail, expected: creation, three empty": {"503@0s empty@1s empty@5s empty@16s", unread(replaced), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := gone(readsOf(t, row.reads), row.seen); got != row.want {
@@ -165,7 +169,8 @@ func TestGone(t *testing.T) {
 
 // newQuietCall is a call of no machine, which reads nothing.
 func newQuietCall() *call {
-	return &call{readers: &readers{process: &process{memory: newMemory(clocktesting.NewFakePassiveClock(epoch), DefaultSettle)}}}
+	return &call{
+		readers: &readers{process: &process{memory: newMemory(clocktesting.NewFakePassiveClock(epoch), DefaultSettle)}}}
 }
 
 // Lists prove a server gone by themselves after one that showed it DELETING, and within a minute of our DELETE.

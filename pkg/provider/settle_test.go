@@ -44,7 +44,8 @@ func TestCallsAtATimeMakeOneServer(t *testing.T) {
 		r.cloud.ResetCalls()
 		errs := make([]error, 8) // more than are read singly
 		var calls sync.WaitGroup
-		calls.Go(func() { _, _ = r.status(withID(machine("m2"), providerIDOf(someServerID))) }) // the next read waits for its turn
+		// The next read waits for its turn.
+		calls.Go(func() { _, _ = r.status(withID(machine("m2"), providerIDOf(someServerID))) })
 		synctest.Wait()
 		for i := range errs {
 			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })

@@ -70,7 +70,8 @@ func TestACallerThatLeavesDisturbsNoOther(t *testing.T) {
 						if leaves {
 							time.AfterFunc(time.Duration(2*i)*time.Second+13500*time.Millisecond, leave)
 						}
-						_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+						_, err := r.driver.CreateMachine(ctx,
+							&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 						if leaves {
 							wantCode(t, err, codes.Aborted)
 						} else if err != nil {
@@ -91,7 +92,8 @@ func TestListsThatFailAreAskedForEverLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const boot = 5 * time.Minute
 		r := newRig(t, iaasmock.WithBootDuration(boot))
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 5 * time.Second, Status: http.StatusInternalServerError})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 5 * time.Second,
+			Status: http.StatusInternalServerError})
 		began := time.Now()
 		wantNone(t, together(machines(60), r.createErr))
 		wantWithin(t, began, boot+30*time.Second)
@@ -118,7 +120,8 @@ func TestAnOutageOfAllCallsIsNoStorm(t *testing.T) {
 		done := start(func() error { wantNone(t, together(machines(50), r.createErr)); return nil })
 		<-time.After(30 * time.Second)
 		r.cloud.ResetCalls()
-		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Duration: outage, Status: http.StatusServiceUnavailable})
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Duration: outage,
+			Status: http.StatusServiceUnavailable})
 		<-time.After(outage)
 		calls := len(r.cloud.Calls())
 		if t.Logf("%d calls", calls); calls > 70 {
@@ -158,7 +161,8 @@ func TestAPanicInAReadHurtsNobodyElse(t *testing.T) {
 			network := r.transport
 			var reads atomic.Int32
 			r.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
-				isGet := path == "/servers/" && strings.Contains(request.URL.Path, path) && !strings.HasSuffix(request.URL.Path, "/nics")
+				isGet := path == "/servers/" && strings.Contains(request.URL.Path, path) &&
+					!strings.HasSuffix(request.URL.Path, "/nics")
 				if request.Method == http.MethodGet && (isGet || strings.HasSuffix(request.URL.Path, path)) && reads.Add(1) == 3 {
 					panic("a bug")
 				}

@@ -222,7 +222,8 @@ func (e *APIError) Error() string {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
 	case e.Message == "":
-		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, e.foreignCause), ": ")
+		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode,
+			e.foreignCause), ": ")
 	case e.StatusCode == http.StatusForbidden && e.projectID != "":
 		return fmt.Sprintf("%s in project %s: status %d: %s", e.Call, e.projectID, e.StatusCode, e.shown)
 	default:

@@ -83,7 +83,8 @@ func (c *call) listClass(ctx context.Context) (*list[Server], error) {
 	reads, polls := c.newWait(), pollsFrom(c.clock.Now())
 	for due := (time.Time{}); ; due = polls.after(c.clock.Now(), c.clock.Now()) {
 		listed := c.listOwn(ctx, due, c.classSelector())
-		if err := reads.afterRead(ctx, listed.err, "the servers of the class are not listed"); err != nil || listed.err == nil {
+		if err := reads.afterRead(ctx, listed.err, "the servers of the class are not listed"); err != nil ||
+			listed.err == nil {
 			return listed, err
 		}
 	}

@@ -18,11 +18,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// What a call does, step by step: for a Machine with a networkId in a class with a cluster label, an API that answers at
-// once, and a sidecar that has led for an hour, unless the row says otherwise. Times are whole seconds since the call
-// began, with the number of calls if there are many;
-// "name" is a list of the servers with the Machine's labels, "cluster" one of the cluster's, "project" one without a
-// selector.
+// What a call does, step by step: for a Machine with a networkId in a class with a cluster label, an API that answers
+// at once, and a sidecar that has led for an hour, unless the row says otherwise. Times are whole seconds since the
+// call began, with the number of calls if there are many; "name" is a list of the servers with the Machine's labels,
+// "cluster" one of the cluster's, "project" one without a selector.
 func TestWhatACallDoesStepByStep(t *testing.T) {
 	const boots = 30 * time.Second
 	type made = *v1alpha1.Machine
@@ -69,11 +68,13 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 	create := func(r *rig, m made) error { return r.createErr(m) }
 	remove := func(r *rig, m made) error { return r.remove(m) }
 	status := func(r *rig, m made) error { return r.statusErr(m) }
-	unavailable, lost := http.StatusInternalServerError, iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true}
+	unavailable, lost := http.StatusInternalServerError,
+		iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true}
 	noLists := iaasmock.Fault{Operation: "ListServers", Status: unavailable}
 	hidden := iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: 8 * time.Second}
 	refused := iaasmock.Fault{Operation: "CreateServer", DropBefore: true}
-	broken := iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."}
+	broken := iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
+		ErrorMessage: "No valid host was found."}
 	ended := func(r *rig, ago time.Duration) made { // a server in ERROR
 		r.cloud.Inject(broken)
 		m := machine("m1")
@@ -97,15 +98,18 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			"name 0, POST 0, name 0 4 8, GET 8 12 16 20 24 28 32, NICs 32; answers at 32", ""},
 		"the POST does not arrive": {m1, []iaasmock.Fault{refused}, create,
 			"name 0, POST 0, name 0 4 8 12 16 20 24 28, project 30; answers at 30", provider.ReasonAPIFailed},
-		"a predecessor may have sent a POST": {func(r *rig) made { m := machine("m1"); r.restartNow(); return m }, nil, create,
-			"name 0, project 0, name 4 8 12 16 20 24 28, project 30, POST 30, GET 38 42 46 50 54 58 62, NICs 63; answers at 63", ""},
+		"a predecessor may have sent a POST": {func(r *rig) made { m := machine("m1"); r.restartNow(); return m },
+			nil, create,
+			"name 0, project 0, name 4 8 12 16 20 24 28, project 30, POST 30, GET 38 42 46 50 54 58 62, NICs 63; answers at 63",
+			""},
 		"a server ends in ERROR for lack of a host": {m1, []iaasmock.Fault{broken}, create,
 			"name 0, POST 0, GET 8 12 16 20 24 28 32, DELETE 32, GET 33; answers at 33", provider.ReasonNoCapacity},
 		"after ERROR, at once": {func(r *rig) made { return ended(r, 5*time.Second) }, nil, create,
 			"name 0, project 15; answers at 15", provider.ReasonNoCapacity},
 		"after ERROR, two minutes later": {func(r *rig) made { return ended(r, 2*time.Minute) }, nil, create,
 			"name 0, project 15, POST 15, GET 24 28 32 36 40 44 49, NICs 49; answers at 49", ""},
-		"one list of a server that runs is empty": {unknown, []iaasmock.Fault{{Operation: "ListServers", Count: 1, EmptyList: true}}, status,
+		"one list of a server that runs is empty": {
+			unknown, []iaasmock.Fault{{Operation: "ListServers", Count: 1, EmptyList: true}}, status,
 			"GET 0, NICs 0; answers at 0", ""},
 		"a server was deleted by hand": {deletedByHand, nil, status,
 			"GET 0 1, project 3, GET 7, project 15; answers at 15", provider.ReasonNoServer},
@@ -117,7 +121,8 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			m := machine("m1")
 			ctx, cancel := context.WithTimeout(r.t.Context(), 9500*time.Millisecond)
 			defer cancel()
-			_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+			_, err := r.driver.CreateMachine(ctx,
+				&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 			if reasonOf(err) != provider.ReasonTimedOut {
 				r.t.Error(err)
 			}
@@ -131,10 +136,12 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 		"all lists fail, for the first minute": {running, []iaasmock.Fault{noLists}, func(r *rig, m made) error {
 			ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 			defer cancel()
-			_, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret})
+			_, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class,
+				Secret: r.secret})
 			return err
 		},
-			"name 0, cluster 4, name 8, cluster 12, name 16, GET 20, DELETE 20, cluster 24, name 40; answers at 60", provider.ReasonTimedOut},
+			"name 0, cluster 4, name 8, cluster 12, name 16, GET 20, DELETE 20, cluster 24, name 40; answers at 60",
+			provider.ReasonTimedOut},
 		"all GETs fail": {running, []iaasmock.Fault{{Operation: "GetServer", Status: unavailable}}, remove,
 			"name 0, DELETE 0, GET 5, cluster 5 8 11 12; answers at 12", ""},
 		"all GETs and lists fail, the third call": {func(r *rig) made {
@@ -166,8 +173,8 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			"project 0, GET 0, NICs 0; answers at 0", ""},
 		"from OpenStack, without an ID, two of the name": {ofOpenStack(2), nil, create,
 			"project 0; answers at 0", provider.ReasonNotTakenOver},
-		"an orphan": {func(r *rig) made { return orphan("m1", serverOf(unknown(r))) }, nil, func(r *rig, m made) error { return r.delete(m) },
-			"GET 0, DELETE 0; answers at 0", ""},
+		"an orphan": {func(r *rig) made { return orphan("m1", serverOf(unknown(r))) }, nil,
+			func(r *rig, m made) error { return r.delete(m) }, "GET 0, DELETE 0; answers at 0", ""},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithBootDuration(boots), iaasmock.WithDeleteDuration(8*time.Second))

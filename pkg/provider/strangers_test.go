@@ -143,7 +143,8 @@ func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
 	readNothing := func(r *rig, m *v1alpha1.Machine) {
 		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
 		defer cancel()
-		_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+		_, err := r.driver.CreateMachine(ctx,
+			&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 		wantCode(t, err, codes.DeadlineExceeded)
 	}
 	for name, row := range map[string]struct {
@@ -276,14 +277,15 @@ func TestCreateMachineDeletesNoServerThatItUses(t *testing.T) {
 	})
 }
 
-// The foreign ID asks for a human, which takes the manager 10 minutes; the machine's own server, whose DELETE met a 503,
-// goes with the same call.
+// The foreign ID asks for a human, which takes the manager 10 minutes; the machine's own server, whose DELETE met a
+// 503, goes with the same call.
 func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		foreign, own := r.makeServer("m2", nil), r.makeServer("m1", nil)
 		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: own, Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: own, Duration: 20 * time.Second,
+			Status: http.StatusServiceUnavailable})
 		m := withID(r.deleted(machine("m1")), providerIDOf(foreign))
 		wantCode(t, r.delete(m), codes.FailedPrecondition)
 		r.wantOnly(foreign)

@@ -102,7 +102,8 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 // answered for refusedFor that they do not exist.
 func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API does not know project %s (secret.projectId) or region %s "+
-		"(providerSpec.region, secret.region): correct them; if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",
+		"(providerSpec.region, secret.region): correct them; "+
+		"if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",
 		c.ref.project, c.ref.region, err)
 }
 

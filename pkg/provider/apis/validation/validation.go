@@ -104,7 +104,8 @@ func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.Er
 		case fallback == (apis.Choice{}):
 			errs = append(errs, field.Required(at, "set machineType, availabilityZone or both"))
 		case slices.Contains(choices[:i+1], choice):
-			errs = append(errs, field.Invalid(at, choice.String(), "is tried before, must differ from the class's own and all fallbacks before it"))
+			errs = append(errs,
+				field.Invalid(at, choice.String(), "is tried before, must differ from the class's own and all fallbacks before it"))
 		}
 		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
 			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),

@@ -114,9 +114,10 @@ func TestValidateProviderSpec(t *testing.T) {
 			s.AvailabilityZone = "eu01-1"
 			s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "eu01-2"), choice("c2a.2", "eu01-2")}
 		}, ""},
-		"eight fallbacks":             {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(8) }, ""},
-		"nine fallbacks":              {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(9) }, "fallbacks"},
-		"a fallback without a choice": {func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "")} }, "fallbacks[1]"},
+		"eight fallbacks": {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(8) }, ""},
+		"nine fallbacks":  {func(s *apis.ProviderSpec) { s.Fallbacks = fallbacks(9) }, "fallbacks"},
+		"a fallback without a choice": {
+			func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("", "")} }, "fallbacks[1]"},
 		"two fallbacks alike": {func(s *apis.ProviderSpec) {
 			s.AvailabilityZone = "eu01-1"
 			s.Fallbacks = []apis.Choice{choice("c2a.2", ""), choice("c2a.2", "eu01-1")}
@@ -129,7 +130,8 @@ func TestValidateProviderSpec(t *testing.T) {
 			s.Networking, s.Fallbacks = &apis.Networking{NICIDs: []string{id1}}, []apis.Choice{choice("c2a.2", "")}
 		}, ""},
 		"another zone with a NIC": {func(s *apis.ProviderSpec) {
-			s.Networking, s.Fallbacks = &apis.Networking{NICIDs: []string{id1}}, []apis.Choice{choice("c2a.2", ""), choice("", "eu01-2")}
+			s.Networking, s.Fallbacks = &apis.Networking{NICIDs: []string{id1}},
+				[]apis.Choice{choice("c2a.2", ""), choice("", "eu01-2")}
 		}, "fallbacks[1].availabilityZone"},
 		"another zone with a volume": {func(s *apis.ProviderSpec) {
 			s.Volumes, s.Fallbacks = []string{id1}, []apis.Choice{choice("", "eu01-2")}
@@ -138,8 +140,9 @@ func TestValidateProviderSpec(t *testing.T) {
 			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}}
 			s.ImageID, s.Fallbacks = "", []apis.Choice{choice("", "eu01-2")}
 		}, "fallbacks[0].availabilityZone"},
-		"a wrong machine type": {func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2\n", "")} }, "fallbacks[0].machineType"},
-		"no mail":              {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a"} }, "serviceAccountMails[0]"},
+		"a wrong machine type": {func(s *apis.ProviderSpec) { s.Fallbacks = []apis.Choice{choice("c2a.2\n", "")} },
+			"fallbacks[0].machineType"},
+		"no mail": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a"} }, "serviceAccountMails[0]"},
 		"long mail": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{longName + longName + "@b.c"} },
 			"serviceAccountMails[0]"},
 		"labels": {func(s *apis.ProviderSpec) {

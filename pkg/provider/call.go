@@ -158,7 +158,7 @@ func (c *call) serverRequest(of apis.Choice) *ServerRequest {
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
 	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
-		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
+		klog.InfoS("The MachineClass's providerSpec has unknown or duplicate fields",
 			"machineClass", loggable(class), "problems", problems)
 	}
 	if len(in.identity.cluster) == 0 && p.noteWarning("cluster "+class) {

@@ -81,7 +81,7 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) 
 			return look.next(ctx)
 		}
 		look.retryAt = c.clock.Now().Add(minPoll)
-		klog.InfoS("Neither the server that the machine names nor others can be read, will be tried again",
+		klog.InfoS("Could not look up the Machine's servers, nor delete the one that it names; retrying",
 			"machine", c.machine, "server", c.serverID, "err", failed)
 	}
 }

@@ -142,7 +142,7 @@ func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 		if reads := r.cloud.CallCounts()["GetServer"] + r.cloud.CallCounts()["ListServers"]; reads > 8 {
 			t.Errorf("%d reads, want at most 8: %v", reads, r.cloud.CallCounts())
 		}
-		if lines := strings.Count(log, "nobody asked for its deletion"); lines != 1 {
+		if lines := strings.Count(log, "no deletion was requested"); lines != 1 {
 			t.Errorf("%d lines tell of the wait, want 1:\n%s", lines, log)
 		}
 	})

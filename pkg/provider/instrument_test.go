@@ -182,7 +182,7 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 		"a MachineClass's unknown cluster": {listed(long, "labels", map[string]any{clusterLabel: ""}), ""},
 		"a MachineClass without a cluster": {listed(long, "labels", nil), ""},
 		"an unknown field":                 {created("colour"), "colour"},
-		"a long unknown field":             {created(long), "fields that are not understood"},
+		"a long unknown field":             {created(long), "unknown or duplicate fields"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

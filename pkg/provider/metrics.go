@@ -133,8 +133,8 @@ func newMeters(clock clock.PassiveClock) *meters {
 			"allowedAddresses; of servers that this process asked for.",
 		15, 30, 45, 60, 90, 120, 180, 300, 600, 1200)
 	m.deletion = histogram("stackit_machine_deletion_duration_seconds",
-		"Time from the first accepted request to delete a server until it is proved gone; without orphans, "+
-			"which nobody waits for.",
+		"Time from the first accepted request to delete a server until it is proved gone. Excludes orphans: "+
+			"the driver does not wait for their end.",
 		5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
 	m.fallbacks = counter("stackit_fallbacks_total",
 		"Requests for a server of a class's fallback, by its machine type and zone, because there was no "+

@@ -335,7 +335,7 @@ func (l *leftovers) isGone(serverID string) bool { return !l.memory.goneAt(&l.re
 // leave notes that something of the Machine's name stays, by this list or regardless of later ones.
 func (l *leftovers) leave(one *leftover, why string, forGood bool) (stays bool, err error) {
 	if _, isLogged := l.leftAlone[one.what]; !isLogged {
-		klog.InfoS("Leaving a resource with the Machine's name in place",
+		klog.InfoS("Not deleting a resource that has the Machine's name",
 			"machine", l.machine, "what", one.what, "why", why)
 		if why == bootableUnknown {
 			l.meters.volumesLeft.Inc()

@@ -168,7 +168,7 @@ func one[SDK, T any](
 	case err != nil:
 		return nil, asked.failure(err)
 	case id != askedID:
-		return nil, asked.unusable(fmt.Errorf("the answer is not about %s", askedID))
+		return nil, asked.unusable(fmt.Errorf("the answer is about another server than %s", askedID))
 	default:
 		return new(convert(answer)), nil
 	}

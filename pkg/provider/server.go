@@ -461,8 +461,8 @@ func (t *tracked) miss(seen *observation) error {
 		return errGone
 	}
 	if isFirst && !t.removal.isExpected() {
-		klog.V(2).InfoS("A server is not shown though nobody asked for its deletion; that is believed after more reads",
-			"machine", c.machine, "server", t.id, "after", unexpectedApart)
+		klog.V(2).InfoS("Server not found although no deletion was requested; confirming with further reads",
+			"machine", c.machine, "server", t.id, "minGap", unexpectedApart)
 	}
 	if due := t.nextSign(seen.ended); !due.IsZero() {
 		t.due = due

@@ -77,7 +77,8 @@ func (s *nodeSimulator) step(ctx context.Context) {
 	for _, server := range s.cloud.Servers() {
 		present[server.ID] = true
 		if err := s.follow(ctx, server); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Node simulator: updating a server's Node failed, retrying", "server", server.ID, "node", server.Name)
+			klog.ErrorS(err, "Node simulator: updating a server's Node failed, retrying",
+				"server", server.ID, "node", server.Name)
 		}
 	}
 	for id, k := range s.kubelets {

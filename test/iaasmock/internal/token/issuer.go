@@ -58,7 +58,7 @@ func (i *Issuer) NewKey(projectID string, form KeyForm) ([]byte, error) {
 	return file, nil
 }
 
-// RegisterKey gives the key of another issuer's NewKey access to the project.
+// RegisterKey grants a key access to the project. The key comes from another Issuer's NewKey.
 func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 	key, err := readKey(projectID, keyJSON)
 	if err != nil {

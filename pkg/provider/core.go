@@ -35,7 +35,9 @@ func (p *Provider) createMachine(
 	}
 	if err != nil {
 		err = create.failed(ctx, server, err)
-		if isExhausted(err) { // now it is the autoscaler's turn
+		switch code, _ := Classify(err); code {
+		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded: // the next call comes within seconds
+		default:
 			c.memory.endRound(&c.ref)
 		}
 		return nil, err
@@ -118,7 +120,7 @@ func (p *Provider) deleteMachine(
 		err = c.deleteAll(ctx)
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput,
-			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine)
+			"machine %s has neither a ProviderID nor a deletionTimestamp: cannot tell which server to delete", c.machine)
 	case machine.CreationTimestamp.IsZero(): // made up by the orphan collector
 		err = c.deleteOrphan(ctx)
 	default:

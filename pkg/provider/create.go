@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -171,9 +172,12 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	}
 	if len(c.deleting) > 1 { // they use up the quota for a third one
 		c.deleteAside(ctx) // nothing else repeats a stuck deletion
-		return nil, cmp.Or(c.record().fault, newError(ReasonNotReady,
+		if fault := c.record().fault; fault != nil && !isRetried(fault) {
+			return nil, fault
+		}
+		return nil, newError(ReasonNotReady,
 			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
-			c.deleting[0].ID, c.deleting[1].ID, c.machine))
+			c.deleting[0].ID, c.deleting[1].ID, c.machine)
 	}
 	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookedAt); {
 	case errors.Is(err, errUnseen):
@@ -195,7 +199,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	t.polls.first = firstPoll + c.spread(minPoll)
 	t.due = t.polls.since.Add(t.polls.first)
 	c.lost = newError(ReasonNotReady,
-		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, created.ID)
+		"the answer to the create request of machine %s named server %s, which is not its own", c.machine, created.ID)
 	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
 		err = errOutcomeUnknown
 	}
@@ -266,12 +270,26 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	if c.fromOpenStack {
 		return fault
 	}
-	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
-	if _, text := Classify(fault); c.failsLikeOthers(t.id) && ReasonIn(text) == ReasonServerFailed {
-		fault = newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
+	if known := c.record(); known.faulty == t.id && known.fault != nil { // told before, but its DELETE failed
+		fault = known.fault
+	} else {
+		fault = c.noteFault(t, fault)
 	}
 	c.memory.failed(&c.ref, t.id, fault)
 	c.discard(ctx, t)
+	return fault
+}
+
+// noteFault records what a server in ERROR tells about its class, and returns the error for the
+// manager.
+func (c *creation) noteFault(t *tracked, fault error) error {
+	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
+	if isRetried(fault) {
+		return fault
+	}
+	if _, text := Classify(fault); c.failsLikeOthers(t.id) && ReasonIn(text) == ReasonServerFailed {
+		return newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
+	}
 	return fault
 }
 
@@ -394,17 +412,25 @@ func (c *creation) noteExhausted(err error, choice apis.Choice) error {
 		return err
 	}
 	key := c.specKey()
-	if isAboutChoice(err) {
+	switch {
+	case isAboutChoice(err):
 		key.choice = choice
 		c.memory.noCapacity(&c.ref, choice)
+	case len(c.record().tried) > 0 && len(c.deleting) > 0:
+		return newError(ReasonNotReady,
+			"the server of machine %s that found no host counts until it is deleted: %v", c.machine, err)
+	}
+	_, text := Classify(err)
+	reason := ReasonIn(text)
+	if len(c.spec.Fallbacks) > 0 {
+		err = &Error{Reason: reason, Text: choice.String() + ": " + strings.TrimPrefix(text, reason.with("")), err: err}
 	}
 	c.exhausted.Set(key, classError{err: err, until: c.clock.Now().Add(exhaustedFor)})
 	next, none := c.nextChoice()
 	if none != nil {
 		return err
 	}
-	_, text := Classify(err)
-	return &Error{Reason: ReasonIn(text), Text: fmt.Sprintf("%s; next: %s", choice, next), isRetried: true, err: err}
+	return &Error{Reason: reason, Text: fmt.Sprintf("%s; next: %s", choice, next), isRetried: true, err: err}
 }
 
 // nextChoice returns the choice for the Machine's next server: the first that has failed neither in
@@ -415,15 +441,18 @@ func (c *call) nextChoice() (apis.Choice, error) {
 	if err != nil {
 		return apis.Choice{}, err
 	}
-	choices, failed := c.spec.Choices(), c.record().failed
+	choices, tried := c.spec.Choices(), c.record().tried
 	for _, choice := range choices {
 		known := c.exhaustedBy(choice)
-		if known == nil && !slices.Contains(failed, choice) {
+		if known == nil && !slices.Contains(tried, choice) {
 			return choice, nil
 		}
 		err = cmp.Or(known, err)
 	}
-	return choices[0], err // without an error the class was edited: all that is left of it has failed before
+	if err != nil {
+		return apis.Choice{}, err
+	}
+	return choices[0], nil // the class was edited, and had no capacity for what is left of it
 }
 
 // exhaustedBy returns the recorded error of a choice, or of the whole class, while it holds.
@@ -436,19 +465,26 @@ func (c *call) exhaustedBy(choice apis.Choice) error {
 	return nil
 }
 
-// choiceOf returns the choice that a server of the Machine was created with. After a restart its
-// machine type and zone tell it.
+// choiceOf returns the choice that a server of the Machine was created with: the last POST's, also
+// if its answer was lost. After a restart its machine type and zone tell it.
 func (c *creation) choiceOf(server *Server) apis.Choice {
-	if r := c.record(); r.post.named == server.ID {
+	choices := c.spec.Choices()
+	if len(choices) == 1 {
+		return choices[0]
+	}
+	if r := c.record(); r.post.isOpen && (r.post.named == server.ID || r.post.named == "") {
 		return r.post.choice
 	}
 	is := apis.Choice{MachineType: server.MachineType, AvailabilityZone: server.Zone}
-	for _, choice := range c.spec.Choices() {
-		if choice.MachineType == is.MachineType && (choice.AvailabilityZone == "" || choice == is) {
+	if slices.Contains(choices, is) {
+		return is
+	}
+	for _, choice := range choices {
+		if choice.MachineType == is.MachineType && (choice.AvailabilityZone == "" || is.AvailabilityZone == "") {
 			return choice
 		}
 	}
-	return is // of a class that was edited since
+	return is // the class was edited since
 }
 
 // labelsMissing returns the error for a server from the answer to the Machine's POST that has the

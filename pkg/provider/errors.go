@@ -459,7 +459,7 @@ var rules = []rule{
 		func(f *failure) bool { return f.ofServer(isQuota) }},
 	{ReasonServerFailed, "",
 		func(f *failure) bool { return f.during(callRunServer) }},
-	{ReasonUnknownMachineType, "the API does not have the providerSpec's machineType, set one that its region has",
+	{ReasonUnknownMachineType, "the API does not have the machine type, set one in the providerSpec that its region has",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
 		}},
@@ -586,6 +586,12 @@ func isExhausted(err error) bool {
 	}
 	code, _ := Classify(err)
 	return code == codes.ResourceExhausted
+}
+
+// isRetried reports whether the next call tries something else than the one that failed.
+func isRetried(err error) bool {
+	var decided *Error
+	return errors.As(err, &decided) && decided.isRetried
 }
 
 // isAboutChoice reports whether an error is about a machine type or zone, so that another one may

@@ -102,7 +102,7 @@ func TestClassify(t *testing.T) {
 		{ReasonRequestRefused, api(callCreateServer, 400, `Error at "/machineType": property "machineType" is missing`),
 			codes.InvalidArgument, "machineType"},
 		{ReasonUnknownMachineType, api(callCreateServer, 400, "machine type is not valid"),
-			codes.ResourceExhausted, "does not have the providerSpec's machineType"},
+			codes.ResourceExhausted, "does not have the machine type"},
 		{ReasonUnknownMachineType, api(callCreateServer, 404, "Machine type c9i.9 was not found"),
 			codes.ResourceExhausted, "c9i.9"},
 		{ReasonRequestRefused, api(callCreateServer, 413, "too large"), codes.InvalidArgument, "providerSpec"},

@@ -145,7 +145,11 @@ func TestTheLastChoiceIsToldTheAutoscalerOnceARound(t *testing.T) {
 					last = next
 					<-time.After(5 * time.Second)
 				}
-				wantCode(t, r.createErr(m), codes.ResourceExhausted)
+				err := r.createErr(m)
+				wantCode(t, err, codes.ResourceExhausted)
+				if want := "NoCapacity: " + third + ": "; !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %s", err, want)
+				}
 				<-time.After(time.Minute)
 			}
 			r.wantPosts(first, second, third, first, second, third)
@@ -320,20 +324,141 @@ func TestAClassThatIsEditedBetweenTwoChoices(t *testing.T) {
 	}
 }
 
-// A server whose deletion is stuck uses up quota, so no third one is made: the manager hears why.
+// A server whose deletion is stuck uses up quota, so no third one is made beside two: the manager hears why.
 func TestFallsBackBesideOneDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newChoosing(t, iaasmock.WithBootDuration(time.Millisecond))
 		r.fill(full, first, second)
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
 		for range 4 {
-			wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+			err := r.createErr(machine("m1"))
+			wantCode(t, err, codes.Unavailable)
+			text := err.Error()
+			if len(r.posts) == 2 && !strings.Contains(text, "still being deleted") && !strings.Contains(text, third) {
+				t.Error(err)
+			}
 			<-time.After(5 * time.Second)
 		}
 		r.wantPosts(first, second)
 		remove()
 		r.mustCreateAsManager(machine("m1"))
 		r.wantPosts(first, second, third)
+	})
+}
+
+// A fallback that fails for another reason is no dead end: the next call begins a new round.
+func TestABrokenFallbackEndsTheRound(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		code  codes.Code
+	}{
+		"refused": {iaasmock.Fault{Status: http.StatusBadRequest, Body: `{"code":400,"msg":"Flavor's memory is too small"}`},
+			codes.InvalidArgument},
+		"in ERROR": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"}, codes.Internal},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newChoosing(t)
+			empty := r.fill(full, first)
+			r.fill(row.fault, second)
+			m := machine("m1")
+			wantCode(t, r.createErr(m), codes.Unavailable)
+			<-time.After(5 * time.Second)
+			wantCode(t, r.createErr(m), row.code)
+			empty()
+			<-time.After(3 * time.Minute)
+			r.mustCreateAsManager(m)
+			r.wantPosts(first, second, first)
+		})
+	}
+}
+
+// The quota has room for one server: until the failed one is gone, it counts.
+func TestFallsBackWithinTheQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		quota := iaasmock.DefaultQuota()
+		quota.Volumes = 3 // two exist
+		r := newChoosing(t, iaasmock.WithDeleteDuration(40*time.Second), iaasmock.WithQuota(quota))
+		r.fill(full, first)
+		r.mustCreateAsManager(machine("m1"))
+		if server := r.onlyServer(); server.MachineType != "t1.1" {
+			t.Errorf("%+v", server)
+		}
+	})
+}
+
+// What a server in ERROR says is told once, and known to the class for a minute: also if it cannot be deleted.
+func TestAStuckServerDoesNotFillItsZoneForTheClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newChoosing(t)
+		empty := r.fill(full, first)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: "m1", Status: http.StatusInternalServerError,
+			Body: `{"code":500,"msg":"cannot delete"}`})
+		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+		empty()
+		for range 20 {
+			<-time.After(5 * time.Second)
+			wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+		}
+		r.mustCreateAsManager(machine("m2"))
+		r.wantPosts(first, first)
+	})
+}
+
+// Without its answer the last POST tells its choice, also where the server looks like one of another choice.
+func TestFallsBackAfterALostAnswer(t *testing.T) {
+	cheap := map[string]any{"machineType": "t1.1"}
+	for name, row := range map[string]struct {
+		zone      string
+		fallbacks []any
+		posts     int
+	}{
+		"a class with a zone":              {"eu01-1", []any{cheap}, 2},
+		"a class without a zone":           {"", []any{cheap}, 2},
+		"a fallback to the cloud's choice": {"", []any{map[string]any{"availabilityZone": "eu01-m"}, cheap}, 3},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newChoosing(t)
+			r.setSpec(func(spec map[string]any) { spec["availabilityZone"], spec["fallbacks"] = row.zone, row.fallbacks })
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", MachineType: "c2i.2", FinalStatus: full.FinalStatus,
+				ErrorMessage: noHost, DropAfter: true})
+			r.mustCreateAsManager(machine("m1"))
+			<-time.After(time.Minute)
+			if server := r.onlyServer(); server.MachineType != "t1.1" || len(r.posts) != row.posts {
+				t.Errorf("%+v, after POSTs for %q", server, r.posts)
+			}
+		})
+	}
+}
+
+// A class without fallbacks that was edited while its server boots is answered as ever.
+func TestWithoutFallbacksNothingIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newChoosing(t, iaasmock.WithBootDuration(2*time.Minute))
+		one := func(machineType string) {
+			r.setSpec(func(spec map[string]any) { spec["machineType"] = machineType })
+		}
+		one("c2i.2")
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: full.FinalStatus, ErrorMessage: noHost})
+		ctx, end := context.WithTimeout(t.Context(), time.Minute)
+		defer end()
+		m := machine("m1")
+		request := &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret}
+		_, err := r.driver.CreateMachine(ctx, request)
+		wantCode(t, err, codes.DeadlineExceeded)
+		one("g2i.4")
+		wantCode(t, r.createErr(m), codes.ResourceExhausted)
+	})
+}
+
+// A known lack of capacity says nothing of the next choice's servers.
+func TestAFallbackInErrorIsNoRowOfFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newChoosing(t)
+		r.fill(full, first)
+		r.fill(iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"}, second)
+		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+		<-time.After(5 * time.Second)
+		wantCode(t, r.createErr(machine("m1")), codes.Internal)
 	})
 }
 

@@ -53,10 +53,12 @@ type record struct {
 	post     post
 	// fault is why the last server ended in ERROR; nil if none did since the last adoption.
 	fault error
-	// failed are the class's choices that had no capacity since the round began: with the Machine's
-	// first POST, or the first after an answer to the manager that there is capacity nowhere.
-	failed []apis.Choice
-	nics   seenNICs
+	// faulty is the last server that ended in ERROR.
+	faulty string
+	// tried are the class's choices without capacity in this round. It ends once the Machine has a
+	// server, and with any error after which the manager does not call again within seconds.
+	tried []apis.Choice
+	nics  seenNICs
 	// met is the time of this process's first call for a Machine of this name, used that of the last.
 	// hadServer reports whether it has sent a POST for such a Machine, or seen a server of that name.
 	met, used time.Time
@@ -259,6 +261,9 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, looked
 			return
 		}
 		err = nil
+		if r.isOfAnother(ref) {
+			r.tried = nil
+		}
 		r.post, r.uid, r.created, r.hadServer = post{sent: now, class: class, choice: choice}, ref.uid, ref.created, true
 		if isUnseen { // whichever Machine asks next
 			held.posts++
@@ -269,8 +274,8 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, looked
 	return err
 }
 
-var errClaimed, errUnseen = errors.New("the look-up does not allow a POST"),
-	errors.New("the class's servers do not show")
+var errClaimed, errUnseen = errors.New("the look-up does not rule out another server"),
+	errors.New("no read has shown a server of the class")
 
 // neverSeen records that no read has shown the server in the answer to a POST.
 func (m *memory) neverSeen(ref *machineRef, class string) {
@@ -322,7 +327,10 @@ func (m *memory) lost(ref *machineRef) {
 func (m *memory) adopt(ref *machineRef, serverID string) {
 	m.take(ref, func(r *record) {
 		r.setServer(serverID)
-		r.isUnread, r.fault, r.uid, r.created = false, nil, ref.uid, ref.created
+		r.isUnread, r.uid, r.created = false, ref.uid, ref.created
+		if r.faulty != serverID {
+			r.fault = nil
+		}
 	})
 }
 
@@ -352,16 +360,16 @@ func (m *memory) drop(ref *machineRef, serverID string) {
 // failed is drop for a server that ended in ERROR.
 func (m *memory) failed(ref *machineRef, serverID string, fault error) {
 	m.drop(ref, serverID)
-	m.change(ref, func(r *record) { r.fault = fault })
+	m.change(ref, func(r *record) { r.fault, r.faulty = fault, serverID })
 }
 
 // noCapacity records that there is no capacity for a choice.
 func (m *memory) noCapacity(ref *machineRef, choice apis.Choice) {
-	m.change(ref, func(r *record) { r.failed = append(slices.Clip(r.failed), choice) })
+	m.change(ref, func(r *record) { r.tried = append(slices.Clip(r.tried), choice) })
 }
 
 // endRound lets the Machine's next POST begin with the class's first choice again.
-func (m *memory) endRound(ref *machineRef) { m.change(ref, func(r *record) { r.failed = nil }) }
+func (m *memory) endRound(ref *machineRef) { m.change(ref, func(r *record) { r.tried = nil }) }
 
 // serverGone records that a server was proved gone. If no read ever showed it, the answer to the
 // POST may have named a wrong one: the POST is lost.

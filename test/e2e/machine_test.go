@@ -218,7 +218,8 @@ var _ = Describe("A class with fallbacks", long, journey, func() {
 		Expect(c.Create(ctx, deployment)).To(Succeed())
 		began := time.Now()
 		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(ContainElement(
-			HaveField("Status.LastOperation.Description", ContainSubstring("NoCapacity: c2i.2 in eu01-1; next: c2i.2 in eu01-2"))))
+			HaveField("Status.LastOperation.Description",
+				ContainSubstring("NoCapacity: c2i.2 in eu01-1; next: c2i.2 in eu01-2"))))
 		Eventually(ctx, c.running).WithTimeout(2 * upTimeout).WithPolling(poll).Should(HaveLen(3))
 		took := time.Since(began)
 		AddReportEntry("all run", took.String())
@@ -230,8 +231,8 @@ var _ = Describe("A class with fallbacks", long, journey, func() {
 	})
 })
 
-// awaitLeadership waits until new Machines are surely this sidecar's: one that is created within 10 s of its start may be
-// a predecessor's.
+// awaitLeadership waits until new Machines are surely this sidecar's: one that is created within 10 s of its start
+// may be a predecessor's.
 func awaitLeadership(leads time.Time) {
 	GinkgoHelper()
 	Eventually(func() time.Duration { return time.Since(leads) }).WithTimeout(upTimeout).WithPolling(poll).

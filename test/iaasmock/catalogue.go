@@ -234,6 +234,7 @@ func defaultSizes() (sizes []Resource) {
 		{"t1.1", "Tiny", 1, 1024},
 		{"t1.2", "Tiny", 2, 2048},
 		{DefaultMachineType, "Compute optimized", 2, 4096},
+		{"c2a.2", "Compute optimized, AMD", 2, 4096},
 		{"g2i.4", "General purpose", 4, 16384},
 		{"m2i.8", "Memory optimized", 8, 65536},
 		{"c1a.8d", "Compute optimized, AMD", 8, 16384},

@@ -261,11 +261,11 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
 		k.report(k.object, report.Wrong, path, body(field.NotSupported(nil, zone, list.GetItems())))
 	}
-	k.checkFallbacks(func(fallback *apis.Choice) (name, problem string) {
+	k.hintFallbacks("availabilityZone", func(fallback *apis.Choice) (problem string) {
 		if zone := fallback.AvailabilityZone; zone != "" && !slices.Contains(list.GetItems(), zone) {
 			problem = fmt.Sprintf("zone %s does not exist in region %s", zone, region)
 		}
-		return "availabilityZone", problem
+		return problem
 	})
 	return true
 }
@@ -290,7 +290,7 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	} else {
 		k.checkCapacity()
 	}
-	k.checkFallbacks(func(fallback *apis.Choice) (name, problem string) {
+	k.hintFallbacks("machineType", func(fallback *apis.Choice) (problem string) {
 		own, other := k.machineType, find(fallback.MachineType)
 		switch {
 		case fallback.MachineType == "":
@@ -301,16 +301,18 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 				"%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's own",
 				other.Name, other.Vcpus, other.Ram, own.Name, own.Vcpus, own.Ram)
 		}
-		return "machineType", problem
+		return problem
 	})
 }
 
-// checkFallbacks gives a hint for each fallback with a problem, at its field of that name.
-func (k *onlineCheck) checkFallbacks(check func(*apis.Choice) (name, problem string)) {
+// hintFallbacks gives a hint for each fallback that has a problem with the named field.
+func (k *onlineCheck) hintFallbacks(field string, check func(*apis.Choice) (problem string)) {
+	if !k.accepts("fallbacks") {
+		return
+	}
 	for i := range k.spec.Fallbacks {
-		at := fmt.Sprintf("fallbacks[%d]", i)
-		if name, problem := check(&k.spec.Fallbacks[i]); problem != "" && k.accepts(at) {
-			k.report(k.object, report.Hint, "providerSpec."+at+"."+name, problem)
+		if problem := check(&k.spec.Fallbacks[i]); problem != "" {
+			k.report(k.object, report.Hint, fmt.Sprintf("providerSpec.fallbacks[%d].%s", i, field), problem)
 		}
 	}
 }

@@ -100,12 +100,13 @@ func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.Er
 	for i, fallback := range spec.Fallbacks {
 		at, choice := path.Index(i), choices[i+1]
 		errs = append(errs, optionalName(fallback.MachineType, at.Child("machineType"), "the name of a machine type")...)
+		errs = append(errs, optionalName(fallback.AvailabilityZone, at.Child("availabilityZone"), "the name of a zone")...)
 		switch {
 		case fallback == (apis.Choice{}):
 			errs = append(errs, field.Required(at, "set machineType, availabilityZone or both"))
 		case slices.Contains(choices[:i+1], choice):
-			errs = append(errs,
-				field.Invalid(at, choice.String(), "is tried before, must differ from the class's own and all fallbacks before it"))
+			errs = append(errs, field.Invalid(at, choice.String(),
+				"repeats the class's own machine type and zone or an earlier fallback, must be a new combination"))
 		}
 		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
 			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),

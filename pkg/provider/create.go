@@ -212,7 +212,7 @@ func (c *creation) post(ctx context.Context, choice apis.Choice) (*Server, error
 	defer func() { end(&c.ref) }()
 	if choice != c.spec.Choices()[0] {
 		c.meters.fellBack(c.class, choice)
-		klog.InfoS("Requesting a server of a fallback", "machine", c.machine, "machineClass", c.class,
+		klog.InfoS("Requesting a server with a fallback of the MachineClass", "machine", c.machine, "machineClass", c.class,
 			"machineType", choice.MachineType, "zone", choice.AvailabilityZone)
 	}
 	server, err := c.client.CreateServer(ctx, c.serverRequest(choice))
@@ -418,7 +418,7 @@ func (c *creation) noteExhausted(err error, choice apis.Choice) error {
 		c.memory.noCapacity(&c.ref, choice)
 	case len(c.record().tried) > 0 && len(c.deleting) > 0:
 		return newError(ReasonNotReady,
-			"the server of machine %s that found no host counts until it is deleted: %v", c.machine, err)
+			"the server of machine %s that found no host uses quota until it is gone: %v", c.machine, err)
 	}
 	_, text := Classify(err)
 	reason := ReasonIn(text)

@@ -137,7 +137,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 			"the driver does not wait for their end.",
 		5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
 	m.fallbacks = counter("stackit_fallbacks_total",
-		"Requests for a server of a class's fallback, by its machine type and zone, because there was no "+
+		"Requests for a server with a fallback of its class, by machine type and zone, because there was no "+
 			"capacity for what the class asks for first. More than 32 combinations per class are reported as other.",
 		"machine_class", "machine_type", "zone")
 	m.servers = gauge("stackit_servers",
@@ -392,7 +392,7 @@ func (m *meters) duplicate(err error) {
 	m.duplicates.WithLabelValues(deletion).Inc()
 }
 
-// fellBack counts a request for a server of a fallback.
+// fellBack counts a request for a server with a fallback.
 func (m *meters) fellBack(class string, choice apis.Choice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -69,7 +69,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	if errors.As(err, &api) {
 		c.failed.Store(api)
 	}
-	klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
+	klog.V(2).InfoS("API call failed, retrying", "state", state, "err", err)
 	return nil
 }
 

@@ -66,8 +66,8 @@ func (f *Fence) tick() (held time.Duration) {
 	now := f.clock.Now()
 	// By the wall clock, too: the monotonic one stands still while a computer sleeps.
 	if stood := max(now.Sub(f.ticked), now.Round(0).Sub(f.ticked.Round(0))); stood > f.tolerated {
-		klog.InfoS("This process was paused, another sidecar may have become the leader: API calls are held back",
-			"stood", stood, "held", f.hold)
+		klog.InfoS("This process was paused; holding back API calls because another sidecar may be the leader now",
+			"pausedFor", stood, "holdFor", f.hold)
 		f.heldUntil = now.Add(f.hold)
 	}
 	f.ticked = now

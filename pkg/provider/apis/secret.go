@@ -102,7 +102,8 @@ func (s *Secret) HasIdentity() bool {
 	return s.ServiceAccountEmail != "" || s.Token != "" || s.WorkloadIdentityTokenFile != ""
 }
 
-// CredentialsKey returns the key of the credential with which the service account logs in.
+// CredentialsKey returns the name of the Secret's field with the credential in use: token,
+// workloadIdentityTokenFile or serviceAccountKey, also if none is set.
 func (s *Secret) CredentialsKey() string {
 	switch {
 	case s.Token != "":

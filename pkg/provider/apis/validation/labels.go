@@ -49,9 +49,9 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	return errs
 }
 
-// ValidateClusterLabels checks the labels that distinguish a cluster's servers from others. An
-// empty value comes from a template without one: it would merge the servers of all clusters that
-// have it.
+// ValidateClusterLabels checks the labels that distinguish a cluster's servers from others. Their
+// values must not be empty: a template that lacks the cluster's name renders the same empty value
+// for every cluster, and their servers would count as those of one.
 func ValidateClusterLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := tooMany(len(labels), path)
 	if errs != nil {

@@ -74,7 +74,7 @@ var _ = Describe("mcm-stackit", Ordered, journey, func() {
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))
 		}
-		help := run(ctx, "doctor", "--help").Stdout
+		help := strings.ReplaceAll(run(ctx, "doctor", "--help").Stdout, "\\\n", " ") // as a shell joins lines
 		key := filepath.Join(GinkgoT().TempDir(), "key.json")
 		Expect(os.WriteFile(key, c.env.ServiceAccountKey(), 0o600)).To(Succeed())
 		examples := regexp.MustCompile(`(?m)^  mcm-stackit (doctor -.*)$`).FindAllStringSubmatch(help, -1)

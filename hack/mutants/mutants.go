@@ -510,7 +510,7 @@ var mutants = []mutant{
 	{"the manager asks for its status first", []edit{{core, "if p.hadNothing(request.Machine, c, err) {", "if p.hadNothing(nil, c, err) {"}}},
 	{"a predecessor may have made its server", []edit{{core, "return p.leadsSinceBefore(machine.CreationTimestamp.Time) && ", "return "}}},
 	{"it is known since its first hour", []edit{{memory, " && r.met.Sub(ref.created) < recordLifetime", ""}}},
-	{"no Machine of its name had a POST", []edit{{memory, "ref.uid, ref.created, true\n", "ref.uid, ref.created, r.hadServer\n"}}},
+	{"no Machine of its name had a POST", []edit{{memory, "choice: choice}, true\n", "choice: choice}, r.hadServer\n"}}},
 	{"its ProviderID names a server", []edit{{core, " || machine.Spec.ProviderID != \"\" ||\n\t\tCameFromOpenStack(machine) {", " || CameFromOpenStack(machine) {"}}},
 	{"a Machine from OpenStack has one", []edit{{core, " || machine.Spec.ProviderID != \"\" ||\n\t\tCameFromOpenStack(machine) {", " || machine.Spec.ProviderID != \"\" {"}}},
 	{"only what is to go goes so", []edit{{core, " || machine.DeletionTimestamp == nil || machine.Spec", " || machine.Spec"}}},

@@ -441,7 +441,11 @@ func (c *call) nextChoice() (apis.Choice, error) {
 	if err != nil {
 		return apis.Choice{}, err
 	}
-	choices, tried := c.spec.Choices(), c.record().tried
+	choices, r := c.spec.Choices(), c.record()
+	tried := r.tried
+	if r.isOfAnother(&c.ref) {
+		tried = nil
+	}
 	for _, choice := range choices {
 		known := c.exhaustedBy(choice)
 		if known == nil && !slices.Contains(tried, choice) {

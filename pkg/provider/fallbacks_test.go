@@ -295,6 +295,23 @@ func TestFallsBackAfterARestart(t *testing.T) {
 	}
 }
 
+// A Machine that was applied again, under another UID, begins a round of its own.
+func TestAnotherMachineOfTheNameBeginsItsOwnRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newChoosing(t)
+		empty := r.fill(full, first)
+		older := machine("m1")
+		older.UID = "a"
+		wantCode(t, r.createErr(older), codes.Unavailable)
+		empty()
+		<-time.After(2 * time.Minute)
+		younger := machine("m1")
+		younger.UID = "b"
+		r.mustCreateAsManager(younger)
+		r.wantPosts(first, first)
+	})
+}
+
 // What failed is told by its machine type and zone, not by its place in the list.
 func TestAClassThatIsEditedBetweenTwoChoices(t *testing.T) {
 	choice := func(machineType, zone string) map[string]any {

@@ -112,6 +112,14 @@ func (r *record) isOfYounger(ref *machineRef) bool {
 	return r.isOfAnother(ref) && !ref.created.IsZero() && ref.created.Before(r.created)
 }
 
+// own makes the record the Machine's. Another Machine's round is not its own.
+func (r *record) own(ref *machineRef) {
+	if r.isOfAnother(ref) {
+		r.tried = nil
+	}
+	r.uid, r.created = ref.uid, ref.created
+}
+
 // isBound reports whether the Machine has, or may have, a server in the record's place.
 func (r *record) isBound(ref *machineRef) bool {
 	return !r.isOfAnother(ref) && (r.serverID != "" || r.hasOpenPost())
@@ -261,10 +269,8 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, looked
 			return
 		}
 		err = nil
-		if r.isOfAnother(ref) {
-			r.tried = nil
-		}
-		r.post, r.uid, r.created, r.hadServer = post{sent: now, class: class, choice: choice}, ref.uid, ref.created, true
+		r.own(ref)
+		r.post, r.hadServer = post{sent: now, class: class, choice: choice}, true
 		if isUnseen { // whichever Machine asks next
 			held.posts++
 			held.until = now.Add(held.wait())
@@ -327,7 +333,8 @@ func (m *memory) lost(ref *machineRef) {
 func (m *memory) adopt(ref *machineRef, serverID string) {
 	m.take(ref, func(r *record) {
 		r.setServer(serverID)
-		r.isUnread, r.uid, r.created = false, ref.uid, ref.created
+		r.own(ref)
+		r.isUnread = false
 		if r.faulty != serverID {
 			r.fault = nil
 		}

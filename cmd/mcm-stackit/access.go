@@ -134,8 +134,8 @@ func mapper() meta.RESTMapper {
 	return mapper
 }
 
-// pluginPatience is the delay after which a running login plugin is named: it may wait for user input.
-const pluginPatience = time.Second
+// pluginTimeout is the delay after which a running login plugin is named: it may wait for user input.
+const pluginTimeout = time.Second
 
 // logIn runs the login plugin of a kubeconfig, which then caches its credentials for the process. So the time of the
 // login, in a browser for instance, does not count against the cluster's timeout.
@@ -143,8 +143,8 @@ func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	if config.ExecProvider == nil {
 		return nil
 	}
-	patience := time.AfterFunc(pluginPatience, func() { o.say("the login plugin %s runs", config.ExecProvider.Command) })
-	defer patience.Stop()
+	notice := time.AfterFunc(pluginTimeout, func() { o.say("the login plugin %s runs", config.ExecProvider.Command) })
+	defer notice.Stop()
 	plugin := rest.CopyConfig(config)
 	plugin.Timeout = 0
 	plugin.Wrap(func(http.RoundTripper) http.RoundTripper { // no request is sent

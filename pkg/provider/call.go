@@ -198,7 +198,7 @@ func (c *call) checkElsewhere() error {
 	}
 	return newError(ReasonOtherProject,
 		"machine %s has or may have a server in project %s, region %s, where it was created, "+
-			"but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
+			"but its Secret or MachineClass names project %s, region %s now: restore the Secret or the class, then delete the machine",
 		c.machine, other.project, other.region, c.ref.project, c.ref.region)
 }
 

@@ -249,7 +249,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Requested the deletion of a server that the machine does not use", "machine", c.machine,
+			klog.InfoS("Deleting a server that the machine does not use", "machine", c.machine,
 				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}
@@ -308,7 +308,7 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", failed.id)
 		return
 	}
-	deletion.due = c.clock.Now().Add(pollApart)
+	deletion.due = c.clock.Now().Add(minPollGap)
 	limited, cancel = context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
 	for !deletion.last.server.IsDeleting() {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// lookUpPatience is how long failing look-ups may delay the DELETE of the server in the request;
-	// longPatience is the same after that DELETE failed, too. It is longer than the backoff of lists.
-	lookUpPatience, longPatience = 20 * time.Second, time.Minute
+	// lookupTimeout is how long failing look-ups may delay the DELETE of the server in the request;
+	// longLookupTimeout is the same after that DELETE failed, too. It is longer than the backoff of lists.
+	lookupTimeout, longLookupTimeout = 20 * time.Second, time.Minute
 	// orphanTimeout limits the deletion of an orphan: the manager deletes them one by one, and retries
 	// by itself.
 	orphanTimeout = 5 * time.Second
@@ -58,14 +58,14 @@ func (c *call) deleteAll(ctx context.Context) error {
 	return (&leftovers{call: c}).delete(ctx)
 }
 
-// firstLookUp makes the first look-up of a deletion. If it fails for lookUpPatience, a DELETE is
+// firstLookUp makes the first look-up of a deletion. If it fails for lookupTimeout, a DELETE is
 // sent for the server in the request before the others are known; its end is awaited with theirs.
 func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) {
 	if c.serverID == "" {
 		return look.next(ctx)
 	}
-	for patience := lookUpPatience; ; patience = longPatience {
-		limited, cancel := context.WithTimeout(ctx, patience)
+	for timeout := lookupTimeout; ; timeout = longLookupTimeout {
+		limited, cancel := context.WithTimeout(ctx, timeout)
 		found, err := look.next(limited)
 		isLate := limited.Err() != nil && ctx.Err() == nil
 		cancel()

@@ -31,9 +31,9 @@
 //   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
 //     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed
 //     server before the next one: discardTimeout in create.go. For a 403 to pass: refusedFor in wait.go. Before a
-//     DELETE: lookUpPatience in delete.go, consoleTimeout in console.go
+//     DELETE: lookupTimeout in delete.go, consoleTimeout in console.go
 //   - when a server counts as gone: gone in server.go; when a machine has none: none in lookup.go
-//   - when a deletion has failed or is stuck, and is sent again: deletionPatience, deletionRepeat, advanceDeletion in
+//   - when a deletion has failed or is stuck, and is sent again: deletionTimeout, deletionRepeat, advanceDeletion in
 //     server.go
 //   - when a list replaces a GET, or the reverse: lister in lists.go, nextRead in server.go
 //   - whether a failed call ends a wait: afterRead, afterStep in wait.go

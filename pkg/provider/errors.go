@@ -495,7 +495,7 @@ var rules = []rule{
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.api.isExclusive && f.status(http.StatusConflict)
 		}},
-	{ReasonServerBusy, "the server or what it needs is busy, will be tried again",
+	{ReasonServerBusy, "the server or a resource that it needs is busy; the next call retries",
 		func(f *failure) bool { return f.status(http.StatusConflict) }},
 	{ReasonTooManyRequests, "Too many requests",
 		func(f *failure) bool { return f.api != nil && f.api.StatusCode == http.StatusTooManyRequests }},

@@ -49,7 +49,7 @@ type doubt struct {
 // none reports whether look-ups, oldest first, prove that the Machine has no servers other than
 // those in the last one, which must begin after certain. A look-up that shows servers is trusted
 // about the rest, and one is enough for a new Machine. Otherwise the last one must read the whole
-// project, unexpectedApart after the first: the selector may be broken, and a project may look
+// project, minGap after the first: the selector may be broken, and a project may look
 // empty for some seconds. If labels may be missing, the first must read the whole project, too. A
 // look-up does not count if a later one shows servers, or if it is older than maxProofAge.
 func none(row []lookedUp, d doubt) bool {
@@ -64,7 +64,7 @@ func none(row []lookedUp, d doubt) bool {
 		return true
 	}
 	first, ok := firstOf(recentLooks(row, last.began), d)
-	return ok && last.isWhole && last.began.Sub(first.ended) >= unexpectedApart
+	return ok && last.isWhole && last.began.Sub(first.ended) >= minGap
 }
 
 // recentLooks returns the look-ups that were not older than maxProofAge at the given time.
@@ -130,7 +130,7 @@ func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 	d := l.doubt()
 	l.row = recentLooks(l.row, now)
 	first, ok := firstOf(l.row, d)
-	next := later(first.ended.Add(unexpectedApart), d.certain)
+	next := later(first.ended.Add(minGap), d.certain)
 	switch {
 	case len(l.row) == 0:
 		return due, false

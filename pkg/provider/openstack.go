@@ -83,7 +83,7 @@ func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
 	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
 	if isNone || err == nil && server.last.server.IsDeleting() {
 		return nil, newError(ReasonNotTakenOver,
-			"machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other; "+
+			"machine %s came from OpenStack, but none or several servers match it, so it gets no new one: "+
 				"delete the machine to have it replaced, or name its server by spec.providerID", c.machine)
 	}
 	return server, err
@@ -111,14 +111,14 @@ func (c *call) checkSeveral(shown []Server) error {
 }
 
 // confirmSingle returns the look-up of a machine that came from OpenStack once another one,
-// unexpectedApart later, shows no further server: one list may hide a server, and the visible one
+// minGap later, shows no further server: one list may hide a server, and the visible one
 // would be deleted. Its error is checkSeveral's, or that of a read that ends the call.
 func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) (lookedUp, error) {
 	for {
 		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
 			return found, err
 		}
-		again, err := c.find(ctx, later(found.ended.Add(unexpectedApart), look.retryAt), true)
+		again, err := c.find(ctx, later(found.ended.Add(minGap), look.retryAt), true)
 		if ends := look.reads.afterRead(ctx, err, look.state); ends != nil {
 			return found, ends
 		}
@@ -215,7 +215,7 @@ type leftover struct {
 	delete func(context.Context) error
 }
 
-// delete returns nil once two lists, at least unexpectedApart from each other, show nothing to
+// delete returns nil once two lists, at least minGap from each other, show nothing to
 // delete, and no list between them does: one list may be wrong. All Machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
@@ -238,10 +238,10 @@ func (l *leftovers) delete(ctx context.Context) error {
 			continue
 		case first.IsZero():
 			first = began
-		case began.Sub(first) >= unexpectedApart:
+		case began.Sub(first) >= minGap:
 			return nil
 		}
-		due = first.Add(unexpectedApart)
+		due = first.Add(minGap)
 	}
 }
 
@@ -278,7 +278,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 		}
 		// A server of the Machine's own name may be a deleted one, in a lagging read.
 		return l.leave(one, "it is attached to server "+one.serverID, seen.server.Name != l.machine)
-	case l.isAttached(one), one.isChanging, l.clock.Since(l.asked[one.what]) < deletionPatience:
+	case l.isAttached(one), one.isChanging, l.clock.Since(l.asked[one.what]) < deletionTimeout:
 		return false, nil
 	}
 	return l.deleteOne(ctx, one)
@@ -298,7 +298,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 		return false, nil // the next list shows it
 	default:
 		err = one.delete(ctx)
-		klog.V(2).InfoS("Requested the deletion of a leftover resource of a Machine from OpenStack",
+		klog.V(2).InfoS("Deleting a leftover resource of a Machine from OpenStack",
 			"machine", l.machine, "what", one.what, "err", err)
 	}
 	if err = ignoreNotFound(err); err == nil {
@@ -315,7 +315,7 @@ func (l *leftovers) isAttached(one *leftover) bool {
 }
 
 // noteFound notes whether a GET showed a server to which something of the Machine's name is
-// attached. After a restart the record has no server: two GETs that answer 404, unexpectedApart
+// attached. After a restart the record has no server: two GETs that answer 404, minGap
 // from each other without another answer between, prove it gone.
 func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 	first, isMissing := l.notFound[serverID]
@@ -324,7 +324,7 @@ func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
 		delete(l.notFound, serverID)
 	case !isMissing:
 		l.notFound[serverID] = began
-	case began.Sub(first) >= unexpectedApart:
+	case began.Sub(first) >= minGap:
 		l.memory.serverGone(&l.ref, serverID)
 	}
 }

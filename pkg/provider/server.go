@@ -25,28 +25,28 @@ const (
 	// firstDeletionPoll and minDeletionPoll are the same after a DELETE: most servers are gone within
 	// 10 s.
 	firstDeletionPoll, minDeletionPoll = 3 * time.Second, 3 * time.Second
-	// pollApart is the minimum time from an answer to the next read.
-	pollApart = time.Second
-	// expectedApart is the minimum time between the reads that prove a server gone, if its deletion
-	// was accepted or it was seen DELETING. unexpectedApart is the same for any other server, and for
+	// minPollGap is the minimum time from an answer to the next read.
+	minPollGap = time.Second
+	// minExpectedGap is the minimum time between the reads that prove a server gone, if its deletion
+	// was accepted or it was seen DELETING. minGap is the same for any other server, and for
 	// the look-ups that prove that a machine has no server: an API may show an empty project for some
 	// seconds.
-	expectedApart, unexpectedApart = time.Second, 15 * time.Second
+	minExpectedGap, minGap = time.Second, 15 * time.Second
 	// maxProofAge is how long a read counts: a read before an outage and one after it prove nothing
 	// together.
 	maxProofAge = time.Minute
 	// listsAloneFor is how long after our DELETE two lists prove a server gone: a server that hangs
 	// for longer may be missing from a truncated list.
 	listsAloneFor = time.Minute
-	// deletionPatience is how long a server may keep its state after an accepted DELETE.
-	deletionPatience = 15 * time.Second
+	// deletionTimeout is how long a server may keep its state after an accepted DELETE.
+	deletionTimeout = 15 * time.Second
 	// deletionRepeat is how long a server may stay DELETING before it is deleted again.
 	deletionRepeat = 2 * time.Minute
 )
 
 // signTimes are the delays of the next reads after the first one that did not show a server, if its
 // absence is not expected.
-var signTimes = []time.Duration{time.Second, 3 * time.Second, 7 * time.Second, unexpectedApart}
+var signTimes = []time.Duration{time.Second, 3 * time.Second, 7 * time.Second, minGap}
 
 // evidence is the kind of a read that did not show a server.
 type evidence int
@@ -106,15 +106,15 @@ var (
 // project looks empty for a moment, so no single read is enough. Empty lists count only beside a
 // 404, or where nothing else is left: an account that lost its role may get them.
 var proofs = []proof{
-	{false, [][]evidence{is404, anyList}, unexpectedApart, nil},
-	{false, three(others), unexpectedApart, func(e expectation) bool { return e.isDeletion && e.getsFail }},
-	{true, [][]evidence{is404, anyList}, expectedApart, nil},
-	{true, [][]evidence{is403, others}, expectedApart, nil},
-	{true, [][]evidence{is403, anyList}, unexpectedApart, nil},
-	{true, [][]evidence{is404, is404}, expectedApart, func(e expectation) bool { return e.listsLag }},
+	{false, [][]evidence{is404, anyList}, minGap, nil},
+	{false, three(others), minGap, func(e expectation) bool { return e.isDeletion && e.getsFail }},
+	{true, [][]evidence{is404, anyList}, minExpectedGap, nil},
+	{true, [][]evidence{is403, others}, minExpectedGap, nil},
+	{true, [][]evidence{is403, anyList}, minGap, nil},
+	{true, [][]evidence{is404, is404}, minExpectedGap, func(e expectation) bool { return e.listsLag }},
 	// This saves most deletions their GET.
-	{true, [][]evidence{others, others}, expectedApart, func(e expectation) bool { return e.listsAlone }},
-	{true, three(anyList), unexpectedApart, func(e expectation) bool { return e.isDeletion && e.getsFail }},
+	{true, [][]evidence{others, others}, minExpectedGap, func(e expectation) bool { return e.listsAlone }},
+	{true, three(anyList), minGap, func(e expectation) bool { return e.isDeletion && e.getsFail }},
 }
 
 func three(kind []evidence) [][]evidence { return slices.Repeat([][]evidence{kind}, 3) }
@@ -160,7 +160,7 @@ type polls struct {
 // another caller's, replaces each that is due less than a third of an interval after its start.
 func (p polls) after(began, ended time.Time) time.Time {
 	due, interval := p.since.Add(p.first), p.least
-	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(pollApart)) {
+	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(minPollGap)) {
 		interval = min(max(due.Sub(p.since)/pollShare, p.least), maxPoll)
 		due = due.Add(interval)
 	}
@@ -462,7 +462,7 @@ func (t *tracked) miss(seen *observation) error {
 	}
 	if isFirst && !t.removal.isExpected() {
 		klog.V(2).InfoS("Server not found although no deletion was requested; confirming with further reads",
-			"machine", c.machine, "server", t.id, "minGap", unexpectedApart)
+			"machine", c.machine, "server", t.id, "minGap", minGap)
 	}
 	if due := t.nextSign(seen.ended); !due.IsZero() {
 		t.due = due
@@ -483,7 +483,7 @@ func (t *tracked) expectation(at time.Time) expectation {
 // means the poll interval.
 func (t *tracked) nextSign(ended time.Time) time.Time {
 	if t.removal.isExpected() && !t.getsFail {
-		return ended.Add(expectedApart)
+		return ended.Add(minExpectedGap)
 	}
 	for _, after := range signTimes {
 		if due := t.absent[0].ended.Add(after); due.After(ended) {
@@ -611,7 +611,7 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 		t.getOnly, t.due = true, time.Time{}
 		return nil
 	case r.wasRetried:
-		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s; the next call retries: %s",
 			t.id, server.Status, server.reason(t.call.spec))
 	default:
 		r.hasFailed = true
@@ -620,11 +620,11 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 }
 
 // hasFailed reports whether the last DELETE of a server that is not DELETING had no effect: the
-// server is in ERROR since, or deletionPatience is over.
+// server is in ERROR since, or deletionTimeout is over.
 func (t *tracked) hasFailed(server *Server, now time.Time) bool {
 	r := &t.removal
 	isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)
-	return isBroken || now.Sub(r.accepted) > deletionPatience
+	return isBroken || now.Sub(r.accepted) > deletionTimeout
 }
 
 // awaitGone reads the server until it is proved gone, and returns nil only then.

@@ -264,7 +264,7 @@ func tokenFailure(err error, date time.Time) error {
 		failure.Refused = true
 		failure.Err = fmt.Errorf("the token endpoint refused the credentials with status %d", answer.StatusCode)
 	default:
-		failure.Err = fmt.Errorf("the token endpoint, or a gateway before it, failed with status %d", answer.StatusCode)
+		failure.Err = fmt.Errorf("the token endpoint or a gateway in front of it failed with status %d", answer.StatusCode)
 	}
 	failure.Err = fmt.Errorf("fetching an access token: %w", failure.Err)
 	return failure

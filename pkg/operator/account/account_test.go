@@ -126,7 +126,7 @@ func TestWhoseIs(t *testing.T) {
 func TestNobodyIsAnOrphanWhereNotAllMachinesWereRead(t *testing.T) {
 	owners := account.NewOwners([]v1alpha1.Machine{*testrig.Machine("known", "worker", "")})
 	owners.Incomplete = true
-	for name, want := range map[string]account.Whose{"known": account.OfMachine, "lost": account.Untold} {
+	for name, want := range map[string]account.Whose{"known": account.OfMachine, "lost": account.Undetermined} {
 		server := &provider.Server{Labels: testrig.Labels(name, "worker", testrig.OwnCluster)}
 		clusters := []map[string]string{{testrig.ClusterKey: testrig.OwnCluster}}
 		if got := account.WhoseIs(server, clusters, owners); got != want {

@@ -31,8 +31,8 @@ const (
 	// OtherCluster means that the server carries none of the clusters' labels, or also a cluster label with another value:
 	// Gardener writes one value under two keys.
 	OtherCluster Whose = "it is of another cluster"
-	// Untold means that the server may be an orphan: the Machines of some namespaces were not read.
-	Untold Whose = "the Machines of all namespaces could not be read"
+	// Undetermined means that the server may be an orphan: the Machines of some namespaces were not read.
+	Undetermined Whose = "the Machines of all namespaces could not be read"
 	// Orphan means none of the above. Age and deletion state do not matter.
 	Orphan Whose = "it is an orphan"
 )
@@ -48,7 +48,7 @@ func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owne
 	case ClusterOf(server, clusters) == nil:
 		return OtherCluster
 	case owners.Incomplete:
-		return Untold
+		return Undetermined
 	default:
 		return Orphan
 	}

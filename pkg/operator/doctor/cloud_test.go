@@ -225,7 +225,7 @@ func TestAccounts(t *testing.T) {
 		"a gateway's page for a token": {
 			inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 403, Body: "<html>", ContentType: "text/html"}),
 			2, []string{"FINE clock: agrees", "UNKNOWN token: not granted by http://",
-				"or a gateway before it, failed with status 403", "try again later"}},
+				"or a gateway in front of it failed with status 403", "try again later"}},
 		"a token endpoint that is none": {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" },
 			2, []string{"UNKNOWN token: not granted by http://127.0.0.1:1/token: ", "connection refused"}},
 		"an API that refuses the token": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}),

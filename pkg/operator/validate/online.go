@@ -30,10 +30,10 @@ type catalogue struct {
 	account *account.Account
 	checks  []*onlineCheck
 	answers map[string]answer
-	// failure is the error of the first read that failed; after it no more reads are made, and the classes in untold are
+	// failure is the error of the first read that failed; after it no more reads are made, and the classes in unchecked are
 	// not fully checked. notChecked lists what the account may not read or the API does not show.
 	failure    error
-	untold     []string
+	unchecked  []string
 	notChecked []string
 }
 
@@ -80,7 +80,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused {
 				remedy = "" // the text says it
 			}
-			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.untold)), remedy)
+			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.unchecked)), remedy)
 		}
 		if len(c.notChecked) > 0 {
 			c.add(report.Hint, "not checked: "+strings.Join(c.notChecked, ", "), "")
@@ -99,7 +99,7 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 		k.checkRest(ctx)
 	}
 	if c.failure != nil {
-		c.untold = append(c.untold, class.subject())
+		c.unchecked = append(c.unchecked, class.subject())
 	}
 }
 

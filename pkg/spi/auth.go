@@ -28,9 +28,9 @@ type authenticated struct {
 	tokens *tokenSource
 }
 
-// RoundTrip sends the request with a token. On any 401 it drops the token and sends the request
-// once more with a new one: tokens can be revoked before they expire. A POST is sent again only if
-// the API itself, not a gateway, refused it.
+// RoundTrip sends the request with a token. After a 401 it drops the token and sends the request
+// once more with a new token: tokens can be revoked before they expire. A POST is sent again only
+// if the API itself, not a gateway, refused it.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, token, err := a.send(request, nil)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
@@ -195,7 +195,7 @@ func tokenResult(err error) string {
 func accessToken(flow interface{ GetAccessToken() (string, error) }) (token string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("unexpected failure (%T)", cause)
+			err = fmt.Errorf("panic in the SDK (%T)", cause)
 		}
 	}()
 	return flow.GetAccessToken()
@@ -242,7 +242,8 @@ func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) 
 	return response, err
 }
 
-// Date returns the Date header, the server's clock to the second; the zero time without one.
+// Date returns the time in the Date header, which is the server's clock in whole seconds; the zero
+// time if the header is missing.
 func Date(header http.Header) time.Time {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {

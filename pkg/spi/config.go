@@ -24,7 +24,7 @@ const defaultTokenURL = "https://service-account.api.stackit.cloud/token"
 // tokens, unless the environment overrides it.
 const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
-// FlagTokenHosts is the sidecar's flag for Config.TokenHosts: errors name it.
+// FlagTokenHosts is the name of the sidecar's flag for Config.TokenHosts. Error texts contain it.
 const FlagTokenHosts = "stackit-token-hosts"
 
 // DefaultTokenHosts is the default of Config.TokenHosts: only hosts below stackit.cloud.
@@ -32,8 +32,8 @@ const DefaultTokenHosts = ""
 
 // Environment variables that ConfigFromEnvironment reads.
 const (
-	// EnvAPIEndpoint and EnvIaaSEndpoint (the name that Gardener sets) override
-	// the URL of the IaaS API.
+	// EnvAPIEndpoint and EnvIaaSEndpoint override the URL of the IaaS API. Gardener sets
+	// EnvIaaSEndpoint.
 	EnvAPIEndpoint  = "STACKIT_API_ENDPOINT"
 	EnvIaaSEndpoint = "STACKIT_IAAS_ENDPOINT"
 	// EnvTokenURL overrides the URL of the token endpoint.
@@ -44,30 +44,30 @@ const (
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
 
-// Config has the URLs of the API and its token endpoints, and how to authenticate.
+// Config holds the URLs of the API and the token endpoints, and the settings of authentication.
 type Config struct {
 	// Endpoint is the base URL of the IaaS API; "" means DefaultEndpoint.
 	Endpoint string
-	// TokenURL is the URL of the token endpoint. "" means the key's own, if its host is below
-	// stackit.cloud or in TokenHosts, or STACKIT's default if the key names none.
+	// TokenURL is the URL of the token endpoint. "" means the URL in the key, whose host must be
+	// below stackit.cloud or in TokenHosts; for a key without a URL it means STACKIT's default.
 	TokenURL string
-	// TokenHosts are the hosts, separated by commas, that a key may name in its token endpoint in
-	// addition to those below stackit.cloud. A "*" stands for one label of a name.
+	// TokenHosts is a comma-separated list of hosts that the token endpoint in a key may have, in
+	// addition to hosts below stackit.cloud. A "*" stands for one label of a name.
 	TokenHosts string
-	// IdentityURL is the endpoint that exchanges the tokens of workload identities for access tokens;
-	// "" means STACKIT's.
+	// IdentityURL is the URL of the endpoint that exchanges the tokens of workload identities for
+	// access tokens; "" means STACKIT's.
 	IdentityURL string
-	// IdentityDirs are the folders, separated by commas, in which a Secret may name the file with a
-	// workload identity's token; "" means DefaultIdentityDirs.
+	// IdentityDirs is a comma-separated list of folders. A Secret may name a file with a workload
+	// identity's token only in one of them; "" means DefaultIdentityDirs.
 	IdentityDirs string
 	// podTokenFile replaces defaultPodTokenFile in tests.
 	podTokenFile string
-	// NoAuth sends no credentials.
+	// NoAuth disables authentication: requests carry no credentials.
 	NoAuth bool
 }
 
-// ConfigFromEnvironment reads the configuration with lookup (os.LookupEnv). The error names the
-// variable, the problem and the valid values.
+// ConfigFromEnvironment reads the configuration from the environment, through lookup
+// (os.LookupEnv). The error gives the variable, the problem and the valid values.
 func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	get := func(name string) string {
 		if value, ok := lookup(name); ok {
@@ -78,7 +78,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	// The SDK appends paths that begin with a slash.
 	endpoint, iaasEndpoint := strings.TrimRight(get(EnvAPIEndpoint), "/"), strings.TrimRight(get(EnvIaaSEndpoint), "/")
 	if endpoint != "" && iaasEndpoint != "" && endpoint != iaasEndpoint {
-		return Config{}, fmt.Errorf("%s and %s mean the same but differ: set only one of them",
+		return Config{}, fmt.Errorf("%s and %s have the same meaning but different values: set only one of them",
 			EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
 	name := EnvAPIEndpoint
@@ -146,7 +146,7 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 		!c.isTokenHost(strings.TrimSuffix(endpoint.Host, ":443")) {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>/<path>, on port 443, without user, "+
-				"query and fragment, the host in lower case and below stackit.cloud; if it is right, set the sidecar's "+
+				"query and fragment, the host in lower case and below stackit.cloud; if the URL is correct, set the sidecar's "+
 				"variable %s, or add the host to its flag --%s", EnvTokenURL, FlagTokenHosts)}
 	}
 	endpoint.Host = strings.TrimSuffix(endpoint.Host, ":443")
@@ -171,7 +171,7 @@ func (c Config) isTokenHost(host string) bool {
 
 var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel + `))*$`)
 
-// CheckTokenHosts returns an error unless the hosts can be Config.TokenHosts.
+// CheckTokenHosts returns an error unless hosts is valid for Config.TokenHosts.
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if hosts != "" && !tokenHost.MatchString(host) {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// CredentialsError means that the credentials cannot be used. It is found without an API call, so a
-// retry without a change is useless.
+// CredentialsError means that the credentials cannot be used. The session detects it without an API
+// call, so a retry with the same credentials fails again.
 type CredentialsError struct {
 	Reason string
-	// Identity reports whether the credentials are a workload identity instead of a key.
+	// Identity reports whether the credentials are a workload identity and not a key.
 	Identity bool
 }
 
@@ -25,20 +25,22 @@ func identityError(format string, args ...any) error {
 	return &CredentialsError{Reason: "the workload identity's " + fmt.Sprintf(format, args...), Identity: true}
 }
 
-// ErrNoCredentials means that there is neither a service-account key nor a workload identity.
+// ErrNoCredentials means that the credentials have neither a service-account key nor a workload
+// identity.
 var ErrNoCredentials = &CredentialsError{
 	Reason: "the service account has neither a key nor a workload identity, must have one of them",
 }
 
-// TokenError means that no access token could be fetched. Its status code is the token endpoint's,
-// never the IaaS API's.
+// TokenError means that no access token could be fetched. A status code in its text is the token
+// endpoint's, never the IaaS API's.
 type TokenError struct {
-	// Refused is true if the endpoint refused the credentials, false if it was unreachable or failed.
+	// Refused reports whether the endpoint refused the credentials; it is false if the endpoint was
+	// unreachable or failed.
 	Refused bool
-	// Date is the Date header of the token endpoint's answer; zero without one. Assertions signed with
-	// a wrong local clock are refused.
+	// Date is the Date header of the token endpoint's answer; the zero time without one. A wrong
+	// local clock, which Date reveals, is a common cause of refusals.
 	Date time.Time
-	// Err is the cause. It holds no token and no key.
+	// Err is the cause. Its text contains neither tokens nor keys.
 	Err error
 }
 
@@ -56,16 +58,17 @@ func IsRefused(err error) bool {
 // ErrTooLarge means that an answer was too large to read. The same request would fail again.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// NotSentError is the error of a request, or of a repeated attempt at it, that was not sent. The
-// API cannot have accepted it.
+// NotSentError means that a request, or another attempt at it, was not sent. The API cannot have
+// accepted it.
 type NotSentError struct {
-	// Attempted is true if an attempt failed before anything was written: a proxy refused or was
-	// unreachable, or TLS failed. It is false if the request's turn did not come in time.
+	// Attempted reports whether the attempt began, and failed before anything was written: a proxy
+	// refused it or was unreachable, or TLS failed. It is false if the request was still waiting
+	// for its turn.
 	Attempted bool
-	// StatusCode is the status of another request's answer because of which this one is held back; 0
-	// if the reason is another.
+	// StatusCode is the HTTP status of the earlier answer because of which the request was held
+	// back; 0 for any other reason.
 	StatusCode int
-	// Err is the reason.
+	// Err is the reason why the request was not sent.
 	Err error
 }
 

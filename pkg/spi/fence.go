@@ -17,9 +17,9 @@ import (
 // tickInterval is the interval at which a Fence notes that the process runs.
 const tickInterval = 500 * time.Millisecond
 
-// Fence holds API calls back after a pause of this process (SIGSTOP, a stalled node) that may have
-// cost it its lease. When it resumes, it still believes that it is the leader, and its cache may
-// lack the next leader's changes. One Fence serves all sessions of a process.
+// Fence holds API calls back after a pause of this process (SIGSTOP, a stalled node) during which
+// another process may have taken the lease. A resumed process still acts as the leader, and its
+// cache may lack the new leader's changes. One Fence serves all sessions of a process.
 type Fence struct {
 	clock clock.WithTicker
 	// tolerated is the longest time between two ticks that does not count as a pause.
@@ -34,16 +34,16 @@ type Fence struct {
 	heldUntil time.Time
 }
 
-// NewFence returns a Fence that watches from now on; Run must tick from then on. tolerated, more
-// than 500 ms, is the longest time between two ticks that does not count as a pause; hold is how
-// long after a noted pause no attempt is sent. The sidecar's values are in
-// cmd/machine-controller/leading.go.
+// NewFence returns a Fence that detects pauses from now on; call Run at once, so that it ticks.
+// tolerated is the longest time between two ticks that does not count as a pause; it must exceed
+// 500 ms. hold is the time after a pause during which no attempt is sent. The sidecar's values are
+// in cmd/machine-controller/leading.go.
 func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
 	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
 }
 
-// Run ticks every 500 ms until ctx ends. Without it every attempt after an idle time would see a
-// pause.
+// Run ticks every 500 ms until ctx ends. Without these ticks, the Fence would take every idle time
+// between two attempts for a pause.
 func (f *Fence) Run(ctx context.Context) {
 	ticker := f.clock.NewTicker(tickInterval)
 	defer ticker.Stop()
@@ -66,7 +66,7 @@ func (f *Fence) tick() (held time.Duration) {
 	now := f.clock.Now()
 	// By the wall clock, too: the monotonic one stands still while a computer sleeps.
 	if stood := max(now.Sub(f.ticked), now.Round(0).Sub(f.ticked.Round(0))); stood > f.tolerated {
-		klog.InfoS("This process was paused; holding back API calls because another sidecar may be the leader now",
+		klog.InfoS("Process was paused; holding back API calls because another sidecar may be the leader now",
 			"pausedFor", stood, "holdFor", f.hold)
 		f.heldUntil = now.Add(f.hold)
 	}

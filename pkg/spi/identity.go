@@ -22,11 +22,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// InspectIdentity parses the token of a workload identity as a session does before it sends it; now
-// is the time of sending. The returned claims have an audience, and an ExpiresAt in the future.
-// STACKIT compares issuer and subject with the service account's federated identity provider. The
-// error is a *CredentialsError that quotes nothing of the token: it is no JWT, has expired, has no
-// audience, or is for a Kubernetes API server. Only STACKIT can verify the signature.
+// InspectIdentity parses the token of a workload identity, as a session does before it sends the
+// token at the time now. The returned claims have an audience, and an ExpiresAt after now. The
+// error is a *CredentialsError: the token is not a JWT, has expired, has no audience, or is meant
+// for a Kubernetes API server. The error does not quote the token. The signature is not verified:
+// only STACKIT can do that, and it also compares issuer and subject with the service account's
+// federated identity provider.
 func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {
@@ -53,7 +54,7 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	}
 	claims := &jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil {
-		return nil, identityError("token is no JWT")
+		return nil, identityError("token is not a JWT")
 	}
 	claims.Audience = slices.DeleteFunc(claims.Audience, func(audience string) bool { return audience == "" })
 	return claims, nil
@@ -127,11 +128,12 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 // have about 1,000.
 const maxIdentity = 16 << 10
 
-// FlagIdentityDirs is the sidecar's flag for Config.IdentityDirs: errors name it.
+// FlagIdentityDirs is the name of the sidecar's flag for Config.IdentityDirs. Error texts contain
+// it.
 const FlagIdentityDirs = "stackit-workload-identity-dirs"
 
-// DefaultIdentityDirs are the folders in which Gardener and STACKIT's own tools mount the tokens of
-// workload identities.
+// DefaultIdentityDirs is the default of Config.IdentityDirs: the folders where Gardener and
+// STACKIT's own tools mount the tokens of workload identities.
 const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity," +
 	"/var/run/secrets/stackit.cloud/serviceaccount"
 
@@ -139,11 +141,10 @@ const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,"
 // sent elsewhere.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// ErrNoIdentityFile means that the file with a workload identity's token does not exist, or not
-// yet.
+// ErrNoIdentityFile means that the file with a workload identity's token does not exist (yet).
 var ErrNoIdentityFile = errors.New("does not exist")
 
-// CheckIdentityDirs returns an error unless the folders can be Config.IdentityDirs.
+// CheckIdentityDirs returns an error unless dirs is valid for Config.IdentityDirs.
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
@@ -169,7 +170,7 @@ func (c Config) identityFile(file string) (identityFile, error) {
 		}
 	}
 	return identityFile{}, identityError("workloadIdentityTokenFile must be the absolute path, without . and .., "+
-		"of a file in %s; set the sidecar's flag --%s if it is right",
+		"of a file in %s; if the path is correct, add its folder to the sidecar's flag --%s",
 		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
 }
 

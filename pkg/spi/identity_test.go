@@ -79,7 +79,7 @@ func TestTokensThatAreNotSent(t *testing.T) {
 		"the pod's own API server's": {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
 		"another pod's": {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"},
 			says: "Kubernetes API server"},
-		"no JWT":   {token: "s3cr3t", says: "no JWT"},
+		"no JWT":   {token: "s3cr3t", says: "not a JWT"},
 		"too long": {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

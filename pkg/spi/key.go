@@ -24,23 +24,23 @@ import (
 // maxKey is the size of the largest service-account key, in bytes. A 4,096-bit key has about 5,000.
 const maxKey = 16 << 10
 
-// Key has the fields of a service-account key that are not secret.
+// Key holds the fields of a service-account key that are not secret.
 type Key struct {
-	// ID is the key's UUID, Issuer the mail address of its service account.
+	// ID is the UUID of the key, Issuer the mail address of its service account.
 	ID, Issuer string
-	// ProjectID is the project of the service account; "" if the key has none, as before 2026. Other
-	// projects may have given the account rights.
+	// ProjectID is the UUID of the service account's project; "" if the key does not contain it, as
+	// before 2026. The account may have permissions in other projects, too.
 	ProjectID string
-	// ValidUntil is the zero time for a key that does not expire.
+	// ValidUntil is when the key expires; the zero time for a key that does not expire.
 	ValidUntil time.Time
-	// Inactive reports whether the key was already switched off when the file was made.
+	// Inactive reports whether the key was already deactivated when its file was created.
 	Inactive bool
 	// TokenEndpoint is the URL from which access tokens are fetched.
 	TokenEndpoint string
 }
 
-// InspectKey parses a service-account key as a session does. The error is a *CredentialsError, and
-// quotes nothing of the key. The private key and the dates are not checked.
+// InspectKey parses a service-account key as a session does, but does not check the private key and
+// the dates. The error is a *CredentialsError that does not quote the key.
 func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	parsed, err := parseKey(keyJSON)
 	if err != nil {
@@ -106,8 +106,8 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-// noKey describes a text that is not a key, with the fix, and quotes nothing of the text. Files
-// pass through editors, shells and base64 on their way into a Secret.
+// noKey describes a text that is not a key, together with the fix, and does not quote the text.
+// Files pass through editors, shells and base64 on their way into a Secret.
 func noKey(text string) string {
 	switch trimmed := strings.TrimSpace(text); {
 	case isUTF16(text):

@@ -58,7 +58,7 @@ func (l *limited) waitTurn(request *http.Request) error {
 	return nil
 }
 
-// Sleep waits for the duration, or returns the context's error if that ends first.
+// Sleep waits for the duration. If the context ends first, Sleep returns the context's error.
 func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
 	return sleepUntil(ctx, clock, duration, nil)
 }
@@ -97,10 +97,10 @@ const (
 	firstReadPause = time.Second
 )
 
-// Reads limits the reads of a session (GET requests, including lists): 8 start per second, one
-// after the other, and none for a while after an answer of 429 or 401. STACKIT limits by source
-// address, without a Retry-After: all clients behind one NAT share the limit, and reads must leave
-// room for the writes that they observe. Each 401 costs a request for an access token.
+// Reads limits the reads of a session (GET requests, including lists): at most 8 start per second,
+// evenly spaced, and none start during a pause after a 429 or 401. STACKIT limits calls by source
+// address and sends no Retry-After: all clients behind one NAT share the limit, and reads must
+// leave room for writes. A 401 counts because it causes a request for a new access token.
 type Reads struct {
 	clock   clock.Clock
 	jitter  func() float64
@@ -119,7 +119,7 @@ func newReads(clock clock.Clock, jitter func() float64) *Reads {
 	return &Reads{clock: clock, jitter: jitter, limiter: rate.NewLimiter(readsPerSecond, 1), queue: make(chan struct{}, 1)}
 }
 
-// Wait waits until one more read may start. Its only error is the context's.
+// Wait waits until one more read may start. It fails only if ctx ends, with the context's error.
 func (r *Reads) Wait(ctx context.Context) error {
 	if r == nil {
 		return ctx.Err()

@@ -98,9 +98,8 @@ const (
 	tokenFailed  = "failed"
 )
 
-// RegisterMetrics registers the metrics of all sessions of the process. Only main calls it, as it
-// does with provider.WithMetrics: an import of the package, as by the operator's command, must not
-// register them.
+// RegisterMetrics registers the metrics of all sessions of the process. Call it only from main:
+// programs that merely import this package, such as mcm-stackit, must not register metrics.
 func RegisterMetrics(registerer prometheus.Registerer) {
 	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, gatewayAnswers, callWaits, tokenFetches)
 }
@@ -131,7 +130,7 @@ func countRetry(request *http.Request, before *http.Response) {
 
 type callsKey struct{}
 
-// WithCallCount returns a context whose API calls (HTTP attempts) are counted.
+// WithCallCount returns a context that counts its API calls (HTTP attempts).
 func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 	count := new(atomic.Int64)
 	return context.WithValue(ctx, callsKey{}, count), count
@@ -204,7 +203,8 @@ const maxLogged = 200
 
 func cut(text string) string { return text[:min(len(text), maxLogged)] }
 
-// RequestID returns the ID by which support finds a call: X-Request-Id, or the gateway's trace.
+// RequestID returns the ID by which STACKIT's support finds a call: the X-Request-Id header, or the
+// gateway's trace ID.
 func RequestID(header http.Header) string {
 	return cut(cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id")))
 }

@@ -34,7 +34,7 @@ const (
 	maxPaceWait = time.Minute
 )
 
-var errTooMany = &NotSentError{Err: errors.New("not sent: too many others are in flight")}
+var errTooMany = &NotSentError{Err: errors.New("not sent: too many other requests are in flight")}
 
 // paced keeps the calls of a session from becoming a storm when the API fails: hundreds of Machines
 // repeat their calls, the manager calls again every 5 s, and a thousand independent sidecars share

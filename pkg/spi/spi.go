@@ -20,59 +20,59 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
-// Credentials identify a session.
+// Credentials holds a project and the credentials of a service account: a key or a workload
+// identity.
 type Credentials struct {
-	// ProjectID is the UUID of the project the session works in.
+	// ProjectID is the UUID of the project in which the session works.
 	ProjectID string
 	// ServiceAccountKey is the service-account key's JSON. It must be empty for a workload identity.
 	ServiceAccountKey string
 	// ServiceAccountEmail is the service account of a workload identity. It must trust the issuer of
 	// Token, or of the token in TokenFile.
 	ServiceAccountEmail string
-	// Token is the JWT of the workload identity.
+	// Token is the token of the workload identity, a JWT.
 	Token string
-	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. It is read
-	// for each access token, and ignored if Token is set.
+	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. The file
+	// is read for each access token. TokenFile is ignored if Token is set.
 	TokenFile string
 }
 
 // Session is an authenticated client of the IaaS API for one project. It is safe
 // for concurrent use.
 type Session struct {
-	// API is the SDK's client.
+	// API is the SDK's client, with this session's authentication, retries and limits.
 	API iaas.DefaultAPI
 	// ProjectID is the project of the credentials.
 	ProjectID string
-	// Endpoint is the base URL of the API. It distinguishes sessions.
+	// Endpoint is the base URL of the API.
 	Endpoint string
-	// KeyExpiry is the validUntil of the service-account key; the zero time without a key, or if
-	// the key does not expire.
+	// KeyExpiry is when the service-account key expires (its validUntil); the zero time without a
+	// key, or if the key does not expire.
 	KeyExpiry time.Time
-	// Reads limits the session's reads. Callers must Wait before each read through API; the session
-	// itself does so before it retries a read, or sends one that a Retry-After held back. Nil means no
-	// limit.
+	// Reads limits the session's reads; nil means no limit. Callers must call Wait before each read
+	// through API. The session itself waits before it retries a read, or sends a read that a
+	// Retry-After held back.
 	Reads *Reads
 }
 
-// SessionProviderInterface makes sessions. It is the seam between the driver and the cloud: tests,
-// and other clouds with the same API, provide their own.
+// SessionProviderInterface opens sessions. It separates the driver from the cloud: tests, and
+// clouds with the same API, can provide their own implementation.
 type SessionProviderInterface interface {
-	// Session returns the session of the credentials. Equal credentials share a session, which expires
-	// after an hour without use. It makes no API call. The error is a *CredentialsError if the
-	// credentials cannot be used.
+	// Session returns the session for the credentials, without an API call. Equal credentials share
+	// a session, which is dropped after an hour without use. The error is a *CredentialsError if
+	// the credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
 
-// PluginSPIImpl is the SessionProviderInterface of the real cloud. The zero value
-// works; its fields must not be changed after the first session.
+// PluginSPIImpl is the SessionProviderInterface for STACKIT. The zero value is ready to use. Its
+// fields must not be changed after the first call of Session.
 type PluginSPIImpl struct {
-	// Config has the URLs of the API and its token endpoints.
+	// Config holds the URLs of the API and the token endpoints.
 	Config Config
-	// Limiter bounds the API calls of all sessions together, retries included.
-	// Nil means no limit.
+	// Limiter limits the API calls of all sessions together, retries included; nil means no limit.
 	Limiter *rate.Limiter
-	// Fence holds back every attempt of an API call, except requests for tokens, after a pause of this
-	// process. Nil means no fence: no other process can act in the meantime.
+	// Fence holds back API calls, except requests for tokens, after a pause of this process. Nil
+	// means no fence, for a process without leader election.
 	Fence *Fence
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
@@ -80,10 +80,10 @@ type PluginSPIImpl struct {
 	// WroteHeaders of the request's httptrace.ClientTrace, as net/http does: a request that fails
 	// without this call counts as never sent.
 	Transport http.RoundTripper
-	// Clock is for tests; nil means the real one.
+	// Clock is the clock, for tests; nil means the real clock.
 	Clock clock.Clock
-	// Jitter returns a number in 0 to 1 by which backoffs vary; nil means a random one. Tests set it
-	// to be repeatable.
+	// Jitter returns a number from 0 to 1 that varies a backoff; nil means random numbers. Tests
+	// set it to be repeatable.
 	Jitter func() float64
 
 	setup sync.Once
@@ -158,7 +158,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 		config.WithUserAgent(s.UserAgent),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("making the IaaS API client: %w", err)
+		return nil, fmt.Errorf("creating the IaaS API client: %w", err)
 	}
 	session := &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}
 	if key, err := parseKey(credentials.ServiceAccountKey); err == nil && key.ValidUntil != nil {
@@ -208,6 +208,6 @@ func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
 		return keyExchange(s.Config, c.ServiceAccountKey)
 	default:
-		return nil, &CredentialsError{Reason: "the service account has a key and a workload identity, must have one of them"}
+		return nil, &CredentialsError{Reason: "the service account has both a key and a workload identity, must have only one of them"}
 	}
 }

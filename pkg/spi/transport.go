@@ -84,9 +84,9 @@ const (
 	idleConnTimeout = 30 * time.Second
 )
 
-// NewTransport returns the default connection pool of a PluginSPIImpl. It honours the proxy
-// variables and trusts the system's roots (Gardener mounts a CloudProfile's CA into
-// /etc/ssl/certs).
+// NewTransport returns the default Transport of a PluginSPIImpl. It honours the proxy variables of
+// the environment, and trusts the system's root certificates (Gardener mounts a CloudProfile's CA
+// into /etc/ssl/certs).
 func NewTransport() *http.Transport {
 	// Kubernetes' defaults include pings: without them only the deadline of every call on a dead
 	// HTTP/2 connection would reveal it.

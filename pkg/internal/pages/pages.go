@@ -14,8 +14,9 @@ import (
 
 var number = regexp.MustCompile(`\d+`)
 
-// HaveNumbers fails the test unless each sentence is in its page, and nowhere there with another
-// number. Sentences are by the path of the page; line breaks do not count.
+// HaveNumbers fails the test unless each page contains its sentences, and contains none of them
+// with another number. sentences maps the path of a page to its sentences; line breaks do not
+// matter.
 func HaveNumbers(t *testing.T, sentences map[string][]string) {
 	t.Helper()
 	for page, ofPage := range sentences {
@@ -27,7 +28,7 @@ func HaveNumbers(t *testing.T, sentences map[string][]string) {
 		for _, want := range ofPage {
 			like := regexp.MustCompile(number.ReplaceAllString(regexp.QuoteMeta(want), `\d+`)).FindAllString(text, -1)
 			if len(like) == 0 || slices.ContainsFunc(like, func(found string) bool { return found != want }) {
-				t.Errorf("%s has to say %q by the constants of the code, and says %q", page, want, like)
+				t.Errorf("%s must contain %q by the constants in the code, but contains %q", page, want, like)
 			}
 		}
 	}

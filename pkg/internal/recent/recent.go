@@ -7,8 +7,8 @@
 // cluster, the warnings it gave. It does not learn that a Secret was rotated or a cluster deleted,
 // so a plain map would grow for ever, and keep old keys.
 //
-// There is no goroutine: each call sweeps the map. It is made for hundreds of entries, and limited
-// to a thousand, because the writer of a Secret could create a new key every second.
+// There is no goroutine: each call sweeps the map. A map is meant for hundreds of entries, and
+// limited to a thousand, because a user who can write Secrets could create a new key every second.
 // (k8s.io/apimachinery's cache.Expiring expires an entry even if it is in use.)
 package recent
 
@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// most limits the entries of a Map: a new one replaces the one unused for the longest time.
-const most = 1000
+// maxEntries limits the entries of a Map: a new entry replaces the least recently used one.
+const maxEntries = 1000
 
 // Map is a map whose entries expire after a period without access. It is safe for concurrent use.
 type Map[K comparable, V any] struct {
@@ -38,13 +38,13 @@ type entry[V any] struct {
 	asked time.Time
 }
 
-// New returns an empty Map. Each call for a key renews its entry's lifetime.
+// New returns an empty Map whose entries expire lifetime after their last use.
 func New[K comparable, V any](clock clock.PassiveClock, lifetime time.Duration) *Map[K, V] {
 	return &Map[K, V]{clock: clock, lifetime: lifetime, entries: map[K]entry[V]{}}
 }
 
-// Get returns the value of the key; if there is none, it stores and returns the result of create.
-// Other calls wait for create: it must be quick, and not use the Map.
+// Get returns the value of the key. If there is none, Get stores and returns the result of create.
+// Other calls wait for create, so it must be quick and must not use the Map.
 func (m *Map[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +57,7 @@ func (m *Map[K, V]) Get(key K, create func() V) V {
 	return found.value
 }
 
-// Lookup returns the value of the key, and whether there is one.
+// Lookup returns the value of the key, and reports whether there is one.
 func (m *Map[K, V]) Lookup(key K) (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,7 +69,7 @@ func (m *Map[K, V]) Lookup(key K) (V, bool) {
 	return found.value, ok
 }
 
-// Set stores the value for the key, replacing any other.
+// Set stores the value of the key, in place of any earlier value.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *Map[K, V]) Set(key K, value V) {
 }
 
 func (m *Map[K, V]) keep(key K, value V) {
-	if _, known := m.entries[key]; !known && len(m.entries) >= most {
+	if _, known := m.entries[key]; !known && len(m.entries) >= maxEntries {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(m.entries)), func(a, b K) int {
 			return m.entries[a].asked.Compare(m.entries[b].asked)
 		})

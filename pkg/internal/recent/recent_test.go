@@ -58,7 +58,7 @@ func TestConcurrentCallersShareOneValue(t *testing.T) {
 func TestANewEntryTakesThePlaceOfTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[int, int](clock.RealClock{}, lifetime)
-		for key := range most {
+		for key := range maxEntries {
 			m.Set(key, key)
 			<-time.After(time.Second)
 		}
@@ -66,13 +66,13 @@ func TestANewEntryTakesThePlaceOfTheOldest(t *testing.T) {
 		for key := range 10 {
 			m.Set(-1-key, 0)
 		}
-		for key, want := range map[int]bool{0: true, 1: false, 10: false, 11: true, most - 1: true, -1: true, -10: true} {
+		for key, want := range map[int]bool{0: true, 1: false, 10: false, 11: true, maxEntries - 1: true, -1: true, -10: true} {
 			if _, got := m.Lookup(key); got != want {
 				t.Errorf("entry %d is there: %t, want %t", key, got, want)
 			}
 		}
-		if len(m.entries) != most {
-			t.Errorf("%d entries, want %d", len(m.entries), most)
+		if len(m.entries) != maxEntries {
+			t.Errorf("%d entries, want %d", len(m.entries), maxEntries)
 		}
 	})
 }

@@ -503,7 +503,7 @@ var mutants = []mutant{
 	{"for 30 s", []edit{{waitGo, "!c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor", "!c.hasWorked.Load() && c.clock.Since(c.began) >= 20*refusedFor"}}},
 	{"a token that is refused is told at once", []edit{{waitGo, "case isRefusedForLong, spi.IsRefused(err), ", "case isRefusedForLong, spi.IsRefused(nil), "}}},
 	{"a 401 that lasts is told", []edit{{waitGo, "statusOf(err) == http.StatusUnauthorized {", "statusOf(err) == http.StatusTeapot {"}}},
-	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class are not listed\"); err != nil ||\n\t\t\tlisted.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},
+	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class could not be listed\"); err != nil ||\n\t\t\tlisted.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},
 	{"so do the NICs of GetMachineStatus", []edit{{status, "err != nil || t.steps.lastError == nil {\n\t\t\treturn known, err", "err != nil || t.steps.lastError != nil || t.call != nil {\n\t\t\treturn known, err"}}},
 	{"what never had a server can go", []edit{{core, "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:", "case codes.Unimplemented:"}}},
 	{"an outage is no refusal", []edit{{core, "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:", "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unavailable:"}}},

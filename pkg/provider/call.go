@@ -36,14 +36,14 @@ type call struct {
 	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted
 	// because it never had a Node.
 	isDeleted, neverJoined bool
-	// isYoung reports whether the memory has everything that was done for the machine: it is younger
+	// isYoung reports whether the memory has every action for the machine: the machine is younger
 	// than this process's leadership and than recordLifetime.
 	isYoung bool
 	// certainOfPredecessor is the earliest start of a look-up that sees every POST of a predecessor;
 	// the zero time if none has worked on the machine.
 	certainOfPredecessor time.Time
-	// expires is when its MachineSet replaces the Machine if it has no Node; the zero time if none
-	// does.
+	// expires is when the Machine's MachineSet replaces it if it has no Node; the zero time if no
+	// MachineSet does.
 	expires time.Time
 
 	// began, hasWorked, placeSeen and failed are for waits (wait.go): when the call began, whether one
@@ -154,16 +154,16 @@ func (c *call) serverRequest(of apis.Choice) *ServerRequest {
 	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: &spec}
 }
 
-// warn logs suspicious but valid settings of a class, each at most once an hour.
+// warn logs a class's suspicious but valid settings, each at most once an hour.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
 	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
-		klog.InfoS("The MachineClass's providerSpec has unknown or duplicate fields",
+		klog.InfoS("MachineClass has unknown or duplicate fields in its providerSpec",
 			"machineClass", loggable(class), "problems", problems)
 	}
 	if len(in.identity.cluster) == 0 && p.noteWarning("cluster "+class) {
-		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): "+
-			"machines are told apart by machine and class name only",
+		klog.InfoS("MachineClass has no cluster label (a key in providerSpec.labels that ends in /cluster): "+
+			"its machines are distinguished only by the names of machine and class",
 			"machineClass", loggable(class))
 	}
 }
@@ -198,17 +198,19 @@ func (c *call) checkElsewhere() error {
 	}
 	return newError(ReasonOtherProject,
 		"machine %s has or may have a server in project %s, region %s, where it was created, "+
-			"but its Secret or MachineClass names project %s, region %s now: restore the Secret or the class, then delete the machine",
+			"but its Secret or MachineClass now has project %s, region %s: "+
+			"restore the Secret or the class, then delete the machine",
 		c.machine, other.project, other.region, c.ref.project, c.ref.region)
 }
 
 const (
-	// DefaultCreationWait is the longest deadline of CreateMachine and InitializeMachine. A slow cloud
-	// takes more than 5 minutes to boot a server; a Machine that is deleted meanwhile waits for the
-	// call's end (the manager's v0.62.1 machine.go:638).
+	// DefaultCreationWait is the default maximum deadline of CreateMachine and InitializeMachine. A
+	// slow cloud takes more than 5 minutes to boot a server. A longer deadline would delay
+	// deletions: a Machine that is deleted during the call stays until the call ends (the manager's
+	// v0.62.1 machine.go:638).
 	DefaultCreationWait = 10 * time.Minute
-	// MinCreationWait is the shortest deadline: a shorter call could not even wait settle for the
-	// result of a lost request.
+	// MinCreationWait is the minimum deadline of CreateMachine and InitializeMachine: a shorter
+	// call would end before the result of a lost request must appear in lists (settle).
 	MinCreationWait = time.Minute
 	// defaultCreationTimeout is the default of the manager's flag --machine-creation-timeout.
 	defaultCreationTimeout = 20 * time.Minute
@@ -218,9 +220,9 @@ const (
 	deleteTimeout = 10 * time.Minute
 )
 
-// creationTimes limit how long a creation may wait.
+// creationTimes limits how long a creation may wait.
 type creationTimes struct {
-	// timeout is the age at which the manager gives up a Machine without its own timeout.
+	// timeout is the age at which the manager gives up on a Machine without a timeout of its own.
 	timeout time.Duration
 	// wait is the longest deadline of a call.
 	wait time.Duration

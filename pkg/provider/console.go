@@ -86,7 +86,7 @@ const (
 	causeUnknown = "unknown"
 	// causeNotRunning is a server that is stopped or in ERROR: it has no boot log.
 	causeNotRunning = "not-running"
-	// causeNotRead is a log that was not read: another one was being read, or the API refused.
+	// causeNotRead is a log that was not read: another log was being read, or the API refused.
 	causeNotRead = "not-read"
 )
 
@@ -118,11 +118,11 @@ const (
 	maxExcerpt  = 200
 )
 
-// Explain returns why a server did not become a Node, from its console log: a word, such as "dns"
-// or "cloud-init", or "unknown". kubernetes/runbooks.md explains what to do about each. excerpts
-// are the parts of at most 10 lines that show it, each at most 200 bytes. They are safe to log:
-// they contain no line about passwords or tokens, and a part that repeats the server's userData is
-// withheld.
+// Explain finds in a server's console log why the server did not become a Node. cause is a single
+// word, such as "dns" or "cloud-init", or "unknown"; kubernetes/runbooks.md has the remedy for
+// each. excerpts are the matching parts of at most 10 lines, each at most 200 bytes. They are safe
+// to log: lines about passwords or tokens are skipped, and parts that repeat the server's userData
+// are withheld.
 func Explain(log, userData string) (cause string, excerpts []string) {
 	isWhole := strings.Count(log, "\n") < consoleLines && len(log) <= maxConsole
 	log = terminalCodes.ReplaceAllString(log[max(0, len(log)-maxConsole):], "")
@@ -214,7 +214,7 @@ func (t *tracked) explainUnjoined(ctx context.Context) *unjoined {
 	if err != nil {
 		fields = append(fields, "err", err)
 	}
-	klog.InfoS("The Machine's server never joined the cluster as a Node, and is deleted", fields...)
+	klog.InfoS("Deleting a server that never joined the cluster as a Node", fields...)
 	return found
 }
 
@@ -230,7 +230,7 @@ func (t *tracked) readConsole(ctx context.Context) (cause string, excerpts []str
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
 	if err := t.call.turn(ctx); err != nil {
-		return causeNotRead, nil, fmt.Errorf("other reads wait for their turn: %w", err)
+		return causeNotRead, nil, fmt.Errorf("waiting for other reads: %w", err)
 	}
 	log, err := t.call.client.ConsoleLog(ctx, t.id, consoleLines)
 	if err != nil {

@@ -128,7 +128,7 @@ func (p *Provider) deleteMachine(
 	}
 	switch {
 	case p.hadNothing(machine, c, err):
-		klog.InfoS("Machine deleted without a successful look-up: no server was ever requested",
+		klog.InfoS("Machine deleted without a look-up of its servers: none was ever requested",
 			"machine", machine.Name, "err", err)
 	case err != nil:
 		return nil, err
@@ -140,7 +140,7 @@ func (p *Provider) deleteMachine(
 }
 
 func noServer(machine string) error {
-	return newError(ReasonNoServer, "no running server of machine %s is known", machine)
+	return newError(ReasonNoServer, "machine %s has no known running server", machine)
 }
 
 // hadNothing reports whether a Machine can be deleted although err, as of a wrong key, project or
@@ -197,7 +197,7 @@ func (p *Provider) listMachines(
 // would end the manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
 func (p *Provider) listNone(class string, reason error) *driver.ListMachinesResponse {
 	if p.noteWarning("unlisted " + class) {
-		klog.InfoS("The servers of a MachineClass are not listed: the manager cannot find orphans among them",
+		klog.InfoS("Skipping the list of a MachineClass's servers: the manager cannot find orphans among them",
 			"machineClass", loggable(class), "reason", reason.Error())
 	}
 	return &driver.ListMachinesResponse{MachineList: map[string]string{}}
@@ -264,7 +264,7 @@ func (p *Provider) await(
 ) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
-		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)
+		return nil, newError(ReasonNoSession, "no session for project %s has been opened yet", projectID)
 	}
 	c := p.newSessionCall(session, region)
 	c.hasWorked.Store(true) // it only waits

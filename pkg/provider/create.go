@@ -72,7 +72,7 @@ func (c *creation) findOrCreate(ctx context.Context) (*tracked, error) {
 		if server, err = c.createOne(ctx); !errors.Is(err, errOutcomeUnknown) {
 			return server, err
 		}
-		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
+		klog.InfoS("Outcome of a create request unknown; looking for the server", "machine", c.machine, "err", c.lost)
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 		}
 		if c.isExpired() {
 			return nil, newError(ReasonCreationTimedOut,
-				"machine %s is older than its creation timeout and has no server: its MachineSet replaces it", c.machine)
+				"machine %s is older than its creation timeout and has no server: its MachineSet replaces the machine", c.machine)
 		}
 		found.servers = nil // no server that this call can use
 		if look.isSure(found) {
@@ -176,16 +176,16 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 			return nil, fault
 		}
 		return nil, newError(ReasonNotReady,
-			"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
+			"servers %s and %s of machine %s are still being deleted: no third server is created until one is gone",
 			c.deleting[0].ID, c.deleting[1].ID, c.machine)
 	}
 	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookedAt); {
 	case errors.Is(err, errUnseen):
-		return nil, newError(ReasonNotReady, "no read has ever shown a server that was created for class %s: "+
-			"the next one is created 1 to 16 minutes later, or once a read shows one of the class "+
+		return nil, newError(ReasonNotReady, "servers of class %s were created, but no read has ever shown one: "+
+			"the next server is created 1 to 16 minutes later, or once a read shows a server of the class "+
 			"(check that the service account may read servers)", c.class)
 	case err != nil:
-		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
+		return nil, newError(ReasonInterrupted, "another call is already creating the server of machine %s", c.machine)
 	}
 	created, err := c.post(ctx, choice)
 	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
@@ -199,7 +199,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	t.polls.first = firstPoll + c.spread(minPoll)
 	t.due = t.polls.since.Add(t.polls.first)
 	c.lost = newError(ReasonNotReady,
-		"the answer to the create request of machine %s named server %s, which is not its own", c.machine, created.ID)
+		"the create request of machine %s returned server %s, which belongs to another machine", c.machine, created.ID)
 	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
 		err = errOutcomeUnknown
 	}
@@ -212,7 +212,7 @@ func (c *creation) post(ctx context.Context, choice apis.Choice) (*Server, error
 	defer func() { end(&c.ref) }()
 	if choice != c.spec.Choices()[0] {
 		c.meters.fellBack(c.class, choice)
-		klog.InfoS("Requesting a server with a fallback of the MachineClass", "machine", c.machine, "machineClass", c.class,
+		klog.InfoS("Requesting a server with a fallback of its MachineClass", "machine", c.machine, "machineClass", c.class,
 			"machineType", choice.MachineType, "zone", choice.AvailabilityZone)
 	}
 	server, err := c.client.CreateServer(ctx, c.serverRequest(choice))
@@ -249,7 +249,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Deleting a server that the machine does not use", "machine", c.machine,
+			klog.InfoS("Deleting a surplus server of a Machine", "machine", c.machine,
 				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}
@@ -280,15 +280,14 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	return fault
 }
 
-// noteFault records what a server in ERROR tells about its class, and returns the error for the
-// manager.
+// noteFault records a server in ERROR for its class, and returns the error for the manager.
 func (c *creation) noteFault(t *tracked, fault error) error {
 	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
 	if isRetried(fault) {
 		return fault
 	}
 	if _, text := Classify(fault); c.failsLikeOthers(t.id) && ReasonIn(text) == ReasonServerFailed {
-		return newError(ReasonServersFail, "the last servers of the class all ended in ERROR: %v", fault)
+		return newError(ReasonServersFail, "all recent servers of the class ended in ERROR: %v", fault)
 	}
 	return fault
 }
@@ -297,7 +296,7 @@ func (c *creation) noteFault(t *tracked, fault error) error {
 // so that the fault is returned soon. If the DELETE fails, the Machine's next call finds the
 // server.
 func (c *creation) discard(ctx context.Context, failed *tracked) {
-	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", failed.id,
+	klog.InfoS("Deleting a server in ERROR", "machine", c.machine, "server", failed.id,
 		"reason", sanitize(failed.last.server.reason(c.spec).Error()))
 	deletion := c.deletionOf(failed.last.server, failed.last.everListed)
 	limited, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
@@ -305,7 +304,7 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 	cancel()
 	var api *APIError
 	if errors.As(err, &api) && api.StatusCode != 0 {
-		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", failed.id)
+		klog.ErrorS(err, "Failed to delete a server in ERROR", "machine", c.machine, "server", failed.id)
 		return
 	}
 	deletion.due = c.clock.Now().Add(minPollGap)
@@ -418,7 +417,7 @@ func (c *creation) noteExhausted(err error, choice apis.Choice) error {
 		c.memory.noCapacity(&c.ref, choice)
 	case len(c.record().tried) > 0 && len(c.deleting) > 0:
 		return newError(ReasonNotReady,
-			"the server of machine %s that found no host uses quota until it is gone: %v", c.machine, err)
+			"the failed server of machine %s uses quota until its deletion is complete: %v", c.machine, err)
 	}
 	_, text := Classify(err)
 	reason := ReasonIn(text)
@@ -470,7 +469,8 @@ func (c *call) exhaustedBy(choice apis.Choice) error {
 }
 
 // choiceOf returns the choice that a server of the Machine was created with: the last POST's, also
-// if its answer was lost. After a restart its machine type and zone tell it.
+// if its answer was lost. After a restart the choice follows from the server's machine type and
+// zone.
 func (c *creation) choiceOf(server *Server) apis.Choice {
 	choices := c.spec.Choices()
 	if len(choices) == 1 {
@@ -496,6 +496,6 @@ func (c *creation) choiceOf(server *Server) apis.Choice {
 // owner, so it is neither used nor deleted.
 func (c *call) labelsMissing(server *Server) error {
 	return newError(ReasonLabelsMissing,
-		"server %s has the name of machine %s and no machine label: only if it is this machine's, set %s on it; "+
-			"if it is not, rename it", server.ID, c.machine, labelSelector(c.serverLabels(c.cluster)))
+		"server %s has the name of machine %s, but no machine label: if the server is this machine's, set %s on it; "+
+			"otherwise rename it", server.ID, c.machine, labelSelector(c.serverLabels(c.cluster)))
 }

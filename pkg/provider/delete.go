@@ -72,7 +72,7 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) 
 		if err == nil || !isLate {
 			return found, err
 		}
-		look.state = fmt.Sprintf("other servers of machine %s are looked for", c.machine)
+		look.state = fmt.Sprintf("still looking for other servers of machine %s", c.machine)
 		failed := c.deleteUnfound(ctx)
 		if isNotOurs(failed) {
 			return found, failed
@@ -81,7 +81,7 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) 
 			return look.next(ctx)
 		}
 		look.retryAt = c.clock.Now().Add(minPoll)
-		klog.InfoS("Could not look up the Machine's servers, nor delete the one that it names; retrying",
+		klog.InfoS("Failed to look up a Machine's servers and to delete the server in its ProviderID; retrying",
 			"machine", c.machine, "server", c.serverID, "err", failed)
 	}
 }
@@ -93,7 +93,7 @@ func (c *call) deleteUnfound(ctx context.Context) error {
 	case err != nil || t == nil:
 		return err
 	case t.last.server == nil:
-		return fmt.Errorf("no read shows server %s", c.serverID)
+		return fmt.Errorf("no read has shown server %s", c.serverID)
 	default:
 		return t.sendDelete(ctx)
 	}

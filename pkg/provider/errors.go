@@ -22,83 +22,93 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Reason is one word for the cause of a failed call. Every error text for the manager begins with
-// one, as in "NoCapacity: the machine type is out of stock, …": sentences may change, reasons do
-// not. Gardener and the manager search these texts for words of their own, so no reason contains
-// NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange. kubernetes/runbooks.md
-// explains what to do about each.
+// Reason is the cause of a failed call, as a single word. Every error text for the manager begins
+// with a reason, as in "NoCapacity: the machine type is out of stock, …". Sentences may change,
+// reasons do not. Gardener and the manager classify these texts by certain words, so no reason
+// contains NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange.
+// kubernetes/runbooks.md has the remedy for each reason.
 type Reason string
 
 const (
-	// ReasonInvalidInput is a wrong value in the MachineClass, the Secret or the Machine.
+	// ReasonInvalidInput means that the MachineClass, the Secret or the Machine has an invalid
+	// value.
 	ReasonInvalidInput Reason = "InvalidInput"
-	// ReasonInvalidProviderID is a ProviderID that names no server of the Secret's project.
+	// ReasonInvalidProviderID means that the ProviderID is malformed, or names another project than
+	// the Secret.
 	ReasonInvalidProviderID Reason = "InvalidProviderID"
-	// ReasonRequestRefused is a value that only the API can check, and refused.
+	// ReasonRequestRefused means that the API refused a value that the driver cannot check.
 	ReasonRequestRefused Reason = "RequestRefused"
-	// ReasonResourceMissing is a project, region, image, network, key pair or the like that the API
-	// does not know.
+	// ReasonResourceMissing means that a project, region, image, network, key pair or similar
+	// resource does not exist.
 	ReasonResourceMissing Reason = "ResourceMissing"
-	// ReasonUnknownMachineType is a machine type that the region does not have.
+	// ReasonUnknownMachineType means that the region does not have the machine type.
 	ReasonUnknownMachineType Reason = "UnknownMachineType"
-	// ReasonQuotaExceeded is an exhausted quota of the project.
+	// ReasonQuotaExceeded means that a quota of the project is exhausted.
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
-	// ReasonNoCapacity is a zone without room for the machine type.
+	// ReasonNoCapacity means that the zone has no room for the machine type.
 	ReasonNoCapacity Reason = "NoCapacity"
-	// ReasonServersFail is a class whose servers all end in ERROR, whatever the API's message.
+	// ReasonServersFail means that all recent servers of the class ended in ERROR, whatever the
+	// API's message.
 	ReasonServersFail Reason = "ServersFail"
-	// ReasonCredentialsRefused is a key or token that was refused when the call began.
+	// ReasonCredentialsRefused means that the key or token was refused when the call began.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
-	// ReasonCredentialsRevoked is a key or token that was refused while the call waited.
+	// ReasonCredentialsRevoked means that the key or token worked at first, and was refused later
+	// in the same call.
 	ReasonCredentialsRevoked Reason = "CredentialsRevoked"
-	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers neither a token nor
-	// a refusal in its own form.
+	// ReasonTokenEndpointDown means that the token endpoint did not answer, or its answer was
+	// neither a token nor a valid refusal.
 	ReasonTokenEndpointDown Reason = "TokenEndpointDown"
-	// ReasonNoPermission is a service account that lacks a permission.
+	// ReasonNoPermission means that the service account lacks a permission.
 	ReasonNoPermission Reason = "NoPermission"
-	// ReasonTooManyRequests is the API's limit of calls.
+	// ReasonTooManyRequests means that the API's rate limit was reached.
 	ReasonTooManyRequests Reason = "TooManyRequests"
-	// ReasonAPIFailed is an API that does not answer or answers unexpectedly, or a gateway that
-	// answers in its place.
+	// ReasonAPIFailed means that the API did not answer, that its answer was unexpected, or that a
+	// gateway answered in its place.
 	ReasonAPIFailed Reason = "APIFailed"
-	// ReasonNotOurs is a server whose labels name another machine or cluster, or none.
+	// ReasonNotOurs means that the server's labels name another machine or cluster, or none.
 	ReasonNotOurs Reason = "NotOurs"
-	// ReasonLabelsMissing is a server with the machine's name that lacks the labels it was created
-	// with, or that has another owner.
+	// ReasonLabelsMissing means that a server has the machine's name but not its labels: they were
+	// removed, or the server has another owner.
 	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonOtherProject is a machine whose server was created in another project or region.
+	// ReasonOtherProject means that the machine's server was created in another project or region.
 	ReasonOtherProject Reason = "OtherProject"
-	// ReasonNotTakenOver is a machine from OpenStack with no server or more than one.
+	// ReasonNotTakenOver means that a machine from OpenStack has no server or more than one.
 	ReasonNotTakenOver Reason = "NotTakenOver"
-	// ReasonResourceInUse is a NIC or volume of the MachineClass that is attached elsewhere.
+	// ReasonResourceInUse means that a NIC or volume of the MachineClass is attached to another
+	// server.
 	ReasonResourceInUse Reason = "ResourceInUse"
-	// ReasonNoServer is a machine without a running server.
+	// ReasonNoServer means that the machine has no running server.
 	ReasonNoServer Reason = "NoServer"
-	// ReasonNotReady is a server that has no address yet, or that the API does not show yet.
+	// ReasonNotReady means that the server has no address yet, or does not appear in the API yet.
 	ReasonNotReady Reason = "NotReady"
-	// ReasonNotInitialized is a server whose NICs lack allowedAddresses.
+	// ReasonNotInitialized means that the server's NICs lack allowedAddresses.
 	ReasonNotInitialized Reason = "NotInitialized"
-	// ReasonUpdateIgnored is a NIC without the update that the API reported as done.
+	// ReasonUpdateIgnored means that the API reported a NIC's update as done, but the NIC is
+	// unchanged.
 	ReasonUpdateIgnored Reason = "UpdateIgnored"
-	// ReasonServerBusy is a server, or a resource of it, that the API is working on, or a server whose
-	// deletion failed.
+	// ReasonServerBusy means that another operation on the server or one of its resources is in
+	// progress, or that the server's deletion failed.
 	ReasonServerBusy Reason = "ServerBusy"
-	// ReasonServerFailed is a server that ended in ERROR, for another reason than quota or capacity.
+	// ReasonServerFailed means that the server ended in ERROR, and neither quota nor capacity is
+	// the cause.
 	ReasonServerFailed Reason = "ServerFailed"
-	// ReasonCreationTimedOut is a machine without a server that is older than its creation timeout.
+	// ReasonCreationTimedOut means that the machine is older than its creation timeout and has no
+	// server.
 	ReasonCreationTimedOut Reason = "CreationTimedOut"
-	// ReasonTimedOut is a call that exceeded its deadline.
+	// ReasonTimedOut means that the call exceeded its deadline.
 	ReasonTimedOut Reason = "TimedOut"
-	// ReasonInterrupted is a call that was cancelled, or overtaken by another call or a user.
+	// ReasonInterrupted means that the call was cancelled, or that another call or a user changed
+	// the server meanwhile.
 	ReasonInterrupted Reason = "Interrupted"
-	// ReasonNoSession is a call without a Secret, for a project without an earlier call with one.
+	// ReasonNoSession means that the call has no Secret, and no earlier call opened a session for
+	// its project.
 	ReasonNoSession Reason = "NoSession"
-	// ReasonDriverBug is a panic, or an error unknown to the driver.
+	// ReasonDriverBug means that the driver panicked, or returned an error that it cannot classify.
 	ReasonDriverBug Reason = "DriverBug"
 )
 
-// reasonCodes has the manager's code for each reason. Codes decide about retries (the manager's
-// machine_util.go): Unavailable, Aborted and DeadlineExceeded are retried after 5 s,
+// reasonCodes maps each reason to the code for the manager. The code determines when the manager
+// retries (its machine_util.go): Unavailable, Aborted and DeadlineExceeded are retried after 5 s,
 // ResourceExhausted after a period of its own, all others after minutes.
 var reasonCodes = map[Reason]codes.Code{
 	ReasonInvalidInput:       codes.InvalidArgument,
@@ -136,8 +146,8 @@ var reasonCodes = map[Reason]codes.Code{
 // Reasons returns all reasons, sorted.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonCodes)) }
 
-// Code returns the code with which the manager gets the reason. Only while a class has a fallback
-// left, NoCapacity and UnknownMachineType come with Unavailable.
+// Code returns the code that the manager gets with the reason. Exception: while a class has a
+// fallback left, NoCapacity and UnknownMachineType come with Unavailable.
 func (r Reason) Code() codes.Code {
 	if code, known := reasonCodes[r]; known {
 		return code
@@ -145,9 +155,9 @@ func (r Reason) Code() codes.Code {
 	return codes.Internal
 }
 
-// ReasonIn returns the reason at the start of a text of the driver. The text may be a Machine's
-// status.lastOperation.description, in which the manager wraps it. "" means none, as in texts of
-// the manager itself and of driver versions before there were reasons.
+// ReasonIn returns the reason at the start of one of the driver's error texts. The text may be a
+// Machine's status.lastOperation.description, where the manager wraps it. "" means that the text
+// has no reason, as in the manager's own texts and those of driver versions without reasons.
 func ReasonIn(description string) Reason {
 	text := description
 	if _, message, wrapped := strings.Cut(description, "message = ["); wrapped {
@@ -160,27 +170,28 @@ func ReasonIn(description string) Reason {
 	return Reason(word)
 }
 
-// Error is a failure whose reason the driver itself decided.
+// Error is a failed call with its reason. The driver returns it for its own decisions; Classify
+// finds the reason of all other errors.
 type Error struct {
-	// Reason determines the code, and with it the manager's next step.
+	// Reason determines the code, and so when the manager retries.
 	Reason Reason
-	// Text describes what happened, to which server, and what to do.
+	// Text describes what happened, the server concerned, and the remedy.
 	Text string
-	// Label is the server's label by which it is not the machine's; "" if the failure is about
-	// something else.
+	// Label is the key of the label that shows that the server is not the machine's; "" for any
+	// other failure.
 	Label string
-	// isRetried reports whether the next call tries something else: then the code is Unavailable, for
-	// which the manager calls again within seconds.
+	// isRetried reports whether the next call tries another choice. The code is then Unavailable,
+	// so that the manager calls again within seconds.
 	isRetried bool
 	err       error
 }
 
-// Error returns a text that is safe to log: Text may repeat names and IDs of any length.
+// Error returns the reason and Text in a form that is safe to log: one line of limited length.
 func (e *Error) Error() string { return sanitize(e.Reason.with(e.Text)) }
 
 func (e *Error) Unwrap() error { return e.err }
 
-// with returns a text in the form for the manager.
+// with prepends the reason to a text, in the form that ReasonIn reads.
 func (r Reason) with(text string) string { return string(r) + ": " + text }
 
 // newError returns an *Error. Errors in args are rewritten so that the API's words fit the reason.
@@ -204,7 +215,7 @@ func invalidError(errs field.ErrorList) error {
 		for _, err := range errs {
 			fields = append(fields, err.Field)
 		}
-		text = fmt.Sprintf("%d fields are wrong, the first: %v. All: %s", len(errs), errs[0], strings.Join(fields, ", "))
+		text = fmt.Sprintf("%d fields are invalid: %v; all of them: %s", len(errs), errs[0], strings.Join(fields, ", "))
 	}
 	return newError(ReasonInvalidInput, "%s", text)
 }
@@ -226,24 +237,24 @@ func notOurs(server *Server, label, want string) error {
 }
 
 var (
-	// errGone means that a server is proved gone, and nothing else.
+	// errGone means that a server is proved gone.
 	errGone = errors.New("the server is gone")
 	// errUnusable means that there is no server that this call can use: none is known or found, or it
 	// is gone, being deleted, or another owner's. It does not allow a POST.
 	errUnusable = errors.New("the server cannot be used")
 	// errNone means that look-ups have proved that there is no server that this call can use.
-	errNone = errors.New("there is no server that can be used")
+	errNone = errors.New("no usable server exists")
 	// errFaulty means that a server ended in ERROR.
 	errFaulty = errors.New("the server is in ERROR")
 	// errOutcomeUnknown means that a POST may or may not have created a server.
-	errOutcomeUnknown = errors.New("it is not known whether a server was created")
+	errOutcomeUnknown = errors.New("unknown whether a server was created")
 	// errUnlabelled means that a server created by the machine's own POST does not show its labels.
 	errUnlabelled = errors.New("the server does not show its labels")
 )
 
 func unlabelledError(server *Server) error {
 	return &Error{Reason: ReasonNotReady, err: errUnlabelled, Text: fmt.Sprintf(
-		"server %s does not show the labels that it was created with: it is left alone until it does", server.ID)}
+		"server %s does not show the labels that it was created with: not using it until they appear", server.ID)}
 }
 
 // isNotOurs reports whether a server was refused because it is not the machine's.
@@ -411,8 +422,8 @@ func foreignCause(body []byte) string {
 // rule is a row of the table from failures to reasons.
 type rule struct {
 	reason Reason
-	// says begins the text, before the error; "" for the error alone.
-	says    string
+	// prefix precedes the error in the text; "" for the error alone.
+	prefix  string
 	matches func(*failure) bool
 }
 
@@ -446,10 +457,11 @@ func (f *failure) clientError() bool {
 	return f.api != nil && f.api.Status() >= http.StatusBadRequest && f.api.Status() < http.StatusInternalServerError
 }
 
-// rules is the only table from a failed call to its reason and text: the first matching row counts,
-// the last one matches all. Gardener classifies errors by words of the texts (sortedWords).
+// rules is the only table that maps a failed call to its reason and text: the first matching row
+// counts, and the last one matches everything. Gardener classifies errors by words in these texts
+// (sortedWords).
 var rules = []rule{
-	{ReasonRequestRefused, "a server can have no more of something that the providerSpec names, check the providerSpec",
+	{ReasonRequestRefused, "the providerSpec asks for more of something than one server can have, check the providerSpec",
 		func(f *failure) bool {
 			return f.ofServer(isLimitOfServer) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
 		}},
@@ -459,7 +471,7 @@ var rules = []rule{
 		func(f *failure) bool { return f.ofServer(isQuota) }},
 	{ReasonServerFailed, "",
 		func(f *failure) bool { return f.during(callRunServer) }},
-	{ReasonUnknownMachineType, "the API does not have the machine type, set one in the providerSpec that its region has",
+	{ReasonUnknownMachineType, "the API does not have the machine type, set one in the providerSpec that exists in its region",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
 		}},
@@ -476,7 +488,7 @@ var rules = []rule{
 		func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }},
 	{ReasonNoPermission,
 		"the service account is not authorized, check its roles, and that secret.serviceAccountKey (or the workload " +
-			"identity) and secret.projectId belong together",
+			"identity) is for the project in secret.projectId",
 		func(f *failure) bool { return f.status(http.StatusForbidden) }},
 	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
 		func(f *failure) bool {
@@ -484,14 +496,14 @@ var rules = []rule{
 				f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 		}},
 	{ReasonResourceMissing,
-		"something that the providerSpec or Secret names was not found (image, network, key pair, ...)",
+		"a resource in the providerSpec or Secret was not found (image, network, key pair, ...)",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && f.api.isOfIaaS &&
 				!IsPlaceMissing(f.err)
 		}},
 	{ReasonNoServer, "",
 		func(f *failure) bool { return isServerNotFound(f.err) }},
-	{ReasonResourceInUse, "a NIC or volume that the providerSpec names is in use",
+	{ReasonResourceInUse, "a NIC or volume in the providerSpec is in use",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.api.isExclusive && f.status(http.StatusConflict)
 		}},
@@ -505,7 +517,8 @@ var rules = []rule{
 		func(*failure) bool { return true }},
 }
 
-// Classify returns the code for an error of the driver, and its text: "Reason: sentence".
+// Classify returns the code and the text, "Reason: sentence", with which the manager gets an error
+// of the driver.
 func Classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
@@ -516,8 +529,8 @@ func Classify(err error) (codes.Code, string) {
 	}
 	rule := &rules[ruleOf(err)]
 	text := rule.reason.plain(err.Error())
-	if rule.says != "" {
-		text = rule.says + ": " + text
+	if rule.prefix != "" {
+		text = rule.prefix + ": " + text
 	}
 	return rule.reason.Code(), sanitize(rule.reason.with(text))
 }
@@ -536,8 +549,8 @@ func isServerNotFound(err error) bool {
 	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && api.saysNotFound()
 }
 
-// IsNotFound reports whether the API itself answered that the call's resource does not exist. An
-// answer by a gateway, or about the project or region, does not count.
+// IsNotFound reports whether the API itself answered that the requested resource does not exist. A
+// gateway's answer does not count, nor does an answer about the project or region.
 func IsNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.saysNotFound()
@@ -554,7 +567,7 @@ func (e *APIError) isMissing() bool {
 }
 
 // IsPlaceMissing reports whether the IaaS API answered that the project or region does not exist.
-// For a list of a project's servers every 404 means this.
+// Every 404 to a list of servers means this.
 func IsPlaceMissing(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.isMissing() && api.isOfIaaS &&
@@ -588,7 +601,7 @@ func isExhausted(err error) bool {
 	return code == codes.ResourceExhausted
 }
 
-// isRetried reports whether the next call tries something else than the one that failed.
+// isRetried reports whether the next call tries another choice than the one that failed.
 func isRetried(err error) bool {
 	var decided *Error
 	return errors.As(err, &decided) && decided.isRetried
@@ -622,9 +635,9 @@ func outcomeUnknown(err error) bool {
 // maxText limits an error's text in a Machine's status, in bytes.
 const maxText = 512
 
-// plain replaces words of the API or a connection that others would sort into a class other than
-// the reason's. In the driver's own texts only names of Machines and labels have such words, and
-// stay as they are.
+// plain replaces words of the API or of a connection error by which Gardener or the manager would
+// classify the text differently from its reason. In the driver's own texts only names of Machines
+// and labels contain such words, and stay unchanged.
 func (r Reason) plain(text string) string {
 	text = oneLine(text)
 	for _, sorted := range sortedWords {
@@ -655,11 +668,11 @@ func oneLine(text string) string {
 
 var invalidReasons = []Reason{ReasonInvalidInput, ReasonInvalidProviderID, ReasonRequestRefused, ReasonResourceMissing}
 
-// sortedWords are the words by which others classify the text of a Machine's status. Gardener's
-// extension for STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) finds classes of errors,
-// for most of which Gardener gives up a Shoot's operation; the manager looks for OutOfRange and
-// NotFound (machine_safety.go). The API uses such words for other things, too: they stay if the
-// reason means the same, otherwise they are replaced.
+// sortedWords are the words by which Gardener and the manager classify the text of a Machine's
+// status. Gardener's extension for STACKIT (87ca8d5, pkg/apis/stackit/helper/error_codes.go) maps
+// them to error codes, and for most of those codes Gardener stops retrying a Shoot's operation. The
+// manager looks for OutOfRange and NotFound (machine_safety.go). The API uses such words with other
+// meanings, too: a word stays if the reason means the same, otherwise it is replaced.
 var sortedWords = []struct {
 	pattern *regexp.Regexp
 	instead string

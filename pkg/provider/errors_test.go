@@ -54,7 +54,7 @@ func TestClassify(t *testing.T) {
 		says   string
 	}{
 		{ReasonRequestRefused, api(callCreateServer, 403, "exceeds the limit of 10 volumes per server"),
-			codes.InvalidArgument, "can have no more"},
+			codes.InvalidArgument, "more of something than one server can have"},
 		{ReasonServerFailed, &APIError{Call: callRunServer, Message: "Build of instance aborted",
 			Err: errors.New("server s ended in state ERROR")},
 			codes.Internal, "ended in state ERROR"},
@@ -170,7 +170,7 @@ func TestClassify(t *testing.T) {
 	}
 	for i, isDecisive := range decided {
 		if !isDecisive {
-			t.Errorf("rule %d (%s, %q) decides about no row of this test", i+1, rules[i].reason, rules[i].says)
+			t.Errorf("rule %d (%s, %q) decides about no row of this test", i+1, rules[i].reason, rules[i].prefix)
 		}
 	}
 }
@@ -275,8 +275,8 @@ func TestWordsOfOthersAreSortedByTheReason(t *testing.T) {
 	for _, rule := range rules {
 		for _, word := range append(samples(), strings.ToUpper(strings.Join(samples(), " "))) {
 			text := rule.reason.plain(strings.ReplaceAll(word, " ", " \n ") + "; " + word)
-			if rule.says != "" {
-				text = rule.says + ": " + text
+			if rule.prefix != "" {
+				text = rule.prefix + ": " + text
 			}
 			checkClass(t, strings.ReplaceAll(rule.reason.with(text), "\n", " "))
 		}

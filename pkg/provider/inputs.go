@@ -29,25 +29,26 @@ var (
 	userDataField     = apis.SpecPath.Child("userData").String()
 )
 
-// Inputs are a MachineClass and its Secret, decoded and checked as in every call of the driver.
+// Inputs holds a MachineClass and its Secret, decoded and checked as in every call of the driver.
 type Inputs struct {
 	Secret *apis.Secret
-	// Spec has its defaults set. A field that could not be decoded is empty.
+	// Spec is the providerSpec with its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
-	// ClusterLabels are the labels of Spec that distinguish a cluster's servers from others: usually
-	// one or none. It is nil if they cannot be decoded, or no server can have them.
+	// ClusterLabels are the labels of Spec that distinguish a cluster's servers from others:
+	// usually one or none. ClusterLabels is nil if the labels cannot be decoded or are invalid.
 	ClusterLabels map[string]string
-	// Unknown are the fields of the providerSpec that the driver ignores, or refuses with
-	// --strict-provider-spec, as apis.DecodeProviderSpec reports them.
+	// Unknown lists the unknown and duplicate fields of the providerSpec, as
+	// apis.DecodeProviderSpec reports them. The driver ignores them, or refuses the spec with
+	// --strict-provider-spec.
 	Unknown []error
-	// Errors are all reasons to refuse a strict call, with the paths of the fields: providerSpec.…,
-	// secret.…, machineClass.… .
+	// Errors lists every reason to refuse a strict call, with the path of the field, which begins
+	// with providerSpec, secret or machineClass.
 	Errors field.ErrorList
 }
 
-// Inspect decodes and checks the inputs for machines of a class, so that package operator decides
-// as the driver does. It opens no session: package spi checks the service-account key. A nil Secret
-// counts as empty.
+// Inspect decodes and checks a class and its Secret as the driver does, for package operator. It
+// opens no session, and does not check the service-account key itself: package spi does. A nil
+// Secret counts as empty.
 func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	if secret == nil {
 		secret = &corev1.Secret{}
@@ -217,7 +218,7 @@ func (in *inputs) problems(sessionErr error) error {
 	return sessionErr
 }
 
-// Credentials returns the credentials with which the driver opens a session.
+// Credentials returns the Secret's credentials in the form in which the driver opens a session.
 func Credentials(secret *apis.Secret) spi.Credentials {
 	return spi.Credentials{
 		ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey,
@@ -225,9 +226,9 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 	}
 }
 
-// CredentialsProblem returns the problem of the Secret's credentials, from the error of opening a
-// session; nil if they can be used, or reported already has a problem of theirs. Its type is
-// field.ErrorTypeRequired if there are none.
+// CredentialsProblem converts the error of opening a session into an error about a field of the
+// Secret. It returns nil if the session was opened, or if reported already has an error about the
+// credentials. The type is field.ErrorTypeRequired if the Secret has no credentials.
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
 	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {

@@ -28,10 +28,10 @@ var _ driver.Driver = (*Provider)(nil)
 // call: a guard against panics (the manager's process would end), errors in the manager's form, one
 // log line, and the manager's metrics.
 
-// CreateMachine creates the Machine's server, or takes the existing one, and waits until it runs,
-// its NICs have addresses and the spec's NICs carry the allowedAddresses. Codes: InvalidArgument,
-// ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable, Aborted,
-// DeadlineExceeded (the next call goes on), Internal.
+// CreateMachine creates the Machine's server or adopts an existing one. It waits until the server
+// runs, all NICs have addresses, and the spec's NICs carry the allowedAddresses. Codes:
+// InvalidArgument, ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition,
+// Unavailable, Aborted, DeadlineExceeded (the next call continues the wait), Internal.
 func (p *Provider) CreateMachine(
 	ctx context.Context, request *driver.CreateMachineRequest,
 ) (*driver.CreateMachineResponse, error) {
@@ -52,10 +52,11 @@ func (p *Provider) InitializeMachine(
 	return observed(ctx, p, op, request, p.initializeMachine)
 }
 
-// GetMachineStatus reads the Machine's server. NotFound means that it is gone or being deleted
-// (without a ProviderID: that this process knows of no ready server), Uninitialized that
-// InitializeMachine must run; the response is complete then, too. Other codes: InvalidArgument,
-// Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
+// GetMachineStatus reads the Machine's server. NotFound means that the server is gone or being
+// deleted or, for a Machine without a ProviderID, that this process knows of no ready server.
+// Uninitialized means that InitializeMachine must run; the response is complete nevertheless. Other
+// codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable,
+// DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
@@ -67,8 +68,8 @@ func (p *Provider) GetMachineStatus(
 // DeleteMachine deletes the Machine's server and waits until it is gone; a missing server is a
 // success. For a Machine that is being deleted it deletes every server of its name and cluster.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition (the server is not
-// the machine's), Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal; never
-// NotFound.
+// the machine's), Unavailable, Aborted, DeadlineExceeded (the next call continues the wait),
+// Internal; never NotFound.
 func (p *Provider) DeleteMachine(
 	ctx context.Context, request *driver.DeleteMachineRequest,
 ) (*driver.DeleteMachineResponse, error) {
@@ -77,11 +78,11 @@ func (p *Provider) DeleteMachine(
 	return observed(ctx, p, op, request, p.deleteMachine)
 }
 
-// ListMachines returns the ProviderIDs and Machine names of the class's servers within the cluster:
-// those with both of the driver's labels. The manager deletes listed servers without a Machine. The
-// list is empty if the cluster or the region cannot be read, and for another provider's class.
-// Codes: InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded,
-// Internal.
+// ListMachines maps the ProviderIDs of the class's servers to Machine names. It returns the
+// cluster's servers that carry both of the driver's labels; the manager deletes those without a
+// Machine. The list is empty if the class has an invalid cluster label or region, or belongs to
+// another provider. Codes: InvalidArgument, Unauthenticated, PermissionDenied, Unavailable,
+// DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
@@ -90,8 +91,9 @@ func (p *Provider) ListMachines(
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
-// GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes of STACKIT's CSI
-// driver, of Cinder's and of the in-tree Cinder plugin; all others are skipped.
+// GetVolumeIDs returns the IDs of the IaaS volumes behind PersistentVolumes. It knows STACKIT's CSI
+// driver, Cinder's CSI driver and the in-tree Cinder plugin; all other PersistentVolumes are
+// skipped.
 func (p *Provider) GetVolumeIDs(
 	ctx context.Context, request *driver.GetVolumeIDsRequest,
 ) (*driver.GetVolumeIDsResponse, error) {
@@ -109,9 +111,9 @@ func (p *Provider) GenerateMachineClassForMigration(
 }
 
 // WaitUntilServerRunning waits until the server is ACTIVE. It uses the newest session that this
-// process opened for the project. Codes: FailedPrecondition without a session, Internal or
-// ResourceExhausted if the server ends in ERROR, NotFound if it is gone, Unavailable if the
-// credentials are refused, DeadlineExceeded.
+// process opened for the project. Codes: FailedPrecondition (no session yet), Internal or
+// ResourceExhausted (the server ended in ERROR), NotFound (the server is gone), Unavailable (the
+// credentials are refused), DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
 	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
@@ -121,8 +123,8 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 }
 
 // WaitUntilServerDeleted waits until the server is gone. It uses the newest session that this
-// process opened for the project. Codes: FailedPrecondition without a session, Unavailable if the
-// credentials are refused, DeadlineExceeded.
+// process opened for the project. Codes: FailedPrecondition (no session yet), Unavailable (the
+// credentials are refused), DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
 	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
@@ -213,7 +215,7 @@ func loggable(text string) string {
 // recovered, when deferred, turns a panic into an error in err, and logs its stack.
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
-		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-		*err = newError(ReasonDriverBug, "the driver failed unexpectedly; its log has the stack")
+		klog.ErrorS(nil, "Driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		*err = newError(ReasonDriverBug, "the driver panicked; the stack is in its log")
 	}
 }

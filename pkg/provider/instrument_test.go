@@ -54,7 +54,7 @@ func TestAPanicIsAnErrorWithoutDetails(t *testing.T) {
 			if strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("%q shows what the panic said", err)
 			}
-			if !strings.Contains(log, "panickingSPI") || !strings.Contains(log, "A driver call panicked") {
+			if !strings.Contains(log, "panickingSPI") || !strings.Contains(log, "Driver call panicked") {
 				t.Errorf("no stack in\n%s", log)
 			}
 		})

@@ -95,7 +95,7 @@ func firstOf(row []lookedUp, d doubt) (lookedUp, bool) {
 func (c *call) lookup() *lookup {
 	return &lookup{
 		call: c, reads: c.newWait(), polls: pollsFrom(c.clock.Now()),
-		state: fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", c.machine),
+		state: fmt.Sprintf("a create request for machine %s may have been sent, but no server has appeared yet", c.machine),
 	}
 }
 
@@ -228,7 +228,7 @@ func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server
 		if tooLarge, _ := project.isTooLarge(); !tooLarge {
 			return all, true
 		}
-		klog.V(2).InfoS("Lists of the whole project fail; servers without a machine label are not found",
+		klog.V(2).InfoS("Failed to list the whole project; servers without a machine label cannot be found",
 			"machine", c.machine, "err", all.err)
 	}
 	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false

@@ -112,14 +112,14 @@ func newMeters(clock clock.PassiveClock) *meters {
 		return made
 	}
 	m.duplicates = counter("stackit_duplicate_servers_total",
-		"Second servers of a Machine that were found, by what became of the request to delete them: "+
+		"Second servers of a Machine that were found, by the outcome of the request to delete them: "+
 			"accepted, failed.", "deletion")
 	m.orphans = counter("stackit_orphan_servers_deleted_total",
 		"Servers without a Machine whose deletion was requested because the manager found them.").WithLabelValues()
 	m.orphanRefusals = counter("stackit_orphan_refusals_total",
 		"Requests of the manager to delete a server without a Machine that were refused: by its "+
 			"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed "+
-			"until somebody fixes its label or deletes it.").WithLabelValues()
+			"until its label is fixed or it is deleted.").WithLabelValues()
 	m.neverJoined = counter("stackit_never_joined_total",
 		"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
 			"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
@@ -127,7 +127,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 			"log), not-running (the server), not-read (the log).", "cause")
 	m.volumesLeft = counter("stackit_openstack_volumes_left_total",
 		"Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the "+
-			"API does not say whether they are bootable. Each is billed until somebody deletes it.").WithLabelValues()
+			"API does not show whether they are bootable. Each is billed until it is deleted.").WithLabelValues()
 	m.creation = histogram("stackit_machine_creation_duration_seconds",
 		"Time from the accepted request for a server until it runs and has its addresses and "+
 			"allowedAddresses; of servers that this process asked for.",

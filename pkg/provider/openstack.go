@@ -29,7 +29,8 @@ const (
 	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
-// CameFromOpenStack reports whether Gardener's OpenStack provider created the Machine's server.
+// CameFromOpenStack reports whether the Machine was migrated from Gardener's OpenStack provider,
+// which created its server.
 func CameFromOpenStack(machine *v1alpha1.Machine) bool {
 	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
 	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
@@ -70,8 +71,8 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	return false
 }
 
-// IsByName reports whether a resource with this name, these labels and this metadata is the
-// Machine's, if that came from OpenStack. classLabels are those of the class's providerSpec.
+// IsByName reports whether a resource belongs to a Machine from OpenStack, by the resource's name,
+// labels and metadata. classLabels are the labels in the class's providerSpec.
 func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
@@ -83,8 +84,8 @@ func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
 	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
 	if isNone || err == nil && server.last.server.IsDeleting() {
 		return nil, newError(ReasonNotTakenOver,
-			"machine %s came from OpenStack, but none or several servers match it, so it gets no new one: "+
-				"delete the machine to have it replaced, or name its server by spec.providerID", c.machine)
+			"machine %s came from OpenStack, but no server or more than one matches it, so no server is created: "+
+				"delete the machine to have it replaced, or set spec.providerID to its server", c.machine)
 	}
 	return server, err
 }
@@ -105,9 +106,9 @@ func (c *call) checkSeveral(shown []Server) error {
 		return nil
 	}
 	slices.Sort(ids)
-	return newError(ReasonNotTakenOver, "machine %s came from OpenStack, has no ProviderID, and "+
-		"several servers have its name, of which none is touched: set spec.providerID to the right one, "+
-		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", "))
+	return newError(ReasonNotTakenOver, "machine %s came from OpenStack and has no ProviderID, but "+
+		"several servers have its name: %s; none is deleted: set spec.providerID to the right server, "+
+		"or delete the wrong servers", c.machine, strings.Join(ids, ", "))
 }
 
 // confirmSingle returns the look-up of a machine that came from OpenStack once another one,
@@ -155,12 +156,12 @@ func checkTag(server *Server) error {
 		return nil
 	}
 	return &Error{Reason: ReasonNotOurs, Label: tag, Text: fmt.Sprintf("server %s (%s) is left alone: it has "+
-		"OpenStack's tag %s, and its Machine may have another ProviderID; delete it by hand if it has no Machine",
+		"OpenStack's tag %s, and its Machine may have another ProviderID; if it has no Machine, delete it by hand",
 		server.ID, server.Name, tag)}
 }
 
-// OpenStackTag returns the tag with which Gardener's OpenStack provider names a server's cluster,
-// from its labels or metadata; "" without one.
+// OpenStackTag returns the tag of a server's cluster that Gardener's OpenStack provider set, from
+// the server's labels or metadata; "" if there is none.
 func OpenStackTag(server *Server) string {
 	for _, told := range []map[string]string{server.Labels, server.Metadata} {
 		for _, key := range slices.Sorted(maps.Keys(told)) {
@@ -221,7 +222,7 @@ func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
 	l.polls, l.asked = pollsFrom(l.clock.Now()), map[string]time.Time{}
 	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
-	l.state = fmt.Sprintf("the servers of machine %s are gone, what they left is not read yet", l.machine)
+	l.state = fmt.Sprintf("the servers of machine %s are gone, its NICs and volumes have not been read yet", l.machine)
 	var due, first time.Time
 	for {
 		found, began, failed := l.list(ctx, due)
@@ -254,7 +255,7 @@ func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending b
 		first = cmp.Or(first, err)
 		if err != nil || !stays {
 			pending = true
-			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s of its name is left", l.machine, one.what)
+			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s still has its name", l.machine, one.what)
 		}
 	}
 	return pending, l.steps.afterStep(ctx, first, l.state)

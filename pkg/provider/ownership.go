@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// StackitProviderName is the scheme of the ProviderIDs and the provider's name in metrics.
+	// StackitProviderName is the scheme of ProviderIDs and the name of this provider in
+	// MachineClasses and metrics.
 	StackitProviderName = providerid.Scheme
-	// StackitMachineLabel on a server holds its Machine's name.
+	// StackitMachineLabel is the key of the server label that holds the Machine's name.
 	StackitMachineLabel = "kubernetes.io/machine"
-	// StackitMachineClassLabel on a server holds its MachineClass's name.
+	// StackitMachineClassLabel is the key of the server label that holds the MachineClass's name.
 	StackitMachineClassLabel = "kubernetes.io/machineclass"
 
 	// clusterLabelSuffix is the end of a cluster label's key. Gardener renders such a label; its
@@ -54,7 +55,8 @@ func newIdentity(machine, class string, labels map[string]string) identity {
 	return identity{machine: machine, class: class, cluster: cluster}
 }
 
-// IsClusterLabel reports whether a label's key scopes servers to a cluster: it ends in "/cluster".
+// IsClusterLabel reports whether a label with this key scopes servers to a cluster: the key ends in
+// "/cluster".
 func IsClusterLabel(key string) bool { return strings.HasSuffix(key, clusterLabelSuffix) }
 
 // serverLabels returns the labels of a new server: the spec's, overridden by ours.
@@ -152,15 +154,15 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
-// CheckOwned returns an error unless the server is the Machine's, by the rule that precedes every
-// change and deletion. labels are those of the class's providerSpec; byID reports whether the
-// Machine's ProviderID names this server. The error's code is FailedPrecondition.
+// CheckOwned returns an error unless the server is the Machine's. The driver makes the same check
+// before it changes or deletes a server. labels are those of the class's providerSpec; byID reports
+// whether the Machine's ProviderID has this server's ID. The error's code is FailedPrecondition.
 func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
-// FoundByName reports whether the driver would find the server by its labels as the Machine's,
-// without a ProviderID. labels are those of the class's providerSpec.
+// FoundByName reports whether the driver would find the Machine's server without a ProviderID, by
+// the server's labels. labels are those of the class's providerSpec.
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
@@ -207,7 +209,7 @@ func (c *call) enter(server *Server, byID bool) error {
 	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
-		klog.InfoS("The answer to a create request named another machine's server; looking for the machine's own",
+		klog.InfoS("Create request returned another machine's server; looking for the machine's own",
 			"machine", c.machine, "server", server.ID, "err", err)
 		c.memory.disown(&c.ref, server.ID)
 		return errUnusable
@@ -243,8 +245,8 @@ func (i identity) missingLabel(server *Server) (key, want string, missing bool) 
 	return "", "", false
 }
 
-// CompareServers orders a Machine's servers, the one to keep first: running before others, ERROR
-// last; then the oldest, then the lowest ID.
+// CompareServers orders a Machine's servers by preference, the server to keep first: running before
+// all others, ERROR last, then by age, oldest first, then by ID.
 func CompareServers(a, b *Server) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }

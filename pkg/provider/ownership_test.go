@@ -269,7 +269,7 @@ func TestCredentialsOfASecret(t *testing.T) {
 		"account is no mail": {map[string]string{email: "s3cr3t", token: "t"}, codes.InvalidArgument,
 			[]string{"secret." + email + ": Invalid"}},
 		"token cannot be used": {map[string]string{email: "a@b.c", token: "s3cr3t"}, codes.Unauthenticated,
-			[]string{"no JWT"}},
+			[]string{"not a JWT"}},
 		"key and token": {
 			map[string]string{key: "{}", email: "a@b.c", token: "t"}, codes.InvalidArgument,
 			[]string{"secret." + email + ": Forbidden", "secret." + token + ": Forbidden", key}},

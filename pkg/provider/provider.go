@@ -18,8 +18,8 @@ import (
 
 // Default times of the driver.
 const (
-	// DefaultSettle is how long a request that was sent may take to show in a list. The promise "never
-	// two servers for a machine" holds up to it.
+	// DefaultSettle is the default settle time: the longest time until the result of a sent request
+	// appears in lists. A server that appears later may become a second server of its machine.
 	DefaultSettle = 30 * time.Second
 
 	// clockSkew is the tolerated difference between the API server's clock, which dates Machines, and
@@ -31,10 +31,10 @@ const (
 	specLifetime = 10 * time.Minute
 )
 
-// Provider is machine-controller-manager's driver for STACKIT. Every error of its methods has the
-// manager's form (package status), one log line and a place in the manager's metrics.
+// Provider is machine-controller-manager's driver for STACKIT. Every call is logged in one line and
+// counted in the manager's metrics; errors have the manager's form (package status).
 type Provider struct {
-	// SPI provides the sessions with the IaaS API.
+	// SPI opens the sessions with the IaaS API.
 	SPI spi.SessionProviderInterface
 
 	clock      clock.Clock
@@ -84,54 +84,54 @@ type readersKey struct {
 // Option changes a default of the Provider.
 type Option func(*Provider)
 
-// WithSettle sets how long a request that was sent may take to show in a list; the default is
-// DefaultSettle.
+// WithSettle sets the settle time: the longest time until the result of a sent request appears in
+// lists. The default is DefaultSettle.
 func WithSettle(settle time.Duration) Option {
 	return func(p *Provider) { p.settle = &settle }
 }
 
-// WithStrictProviderSpec sets whether a providerSpec with unknown fields is refused; by default
-// they are only logged.
+// WithStrictProviderSpec sets whether a providerSpec with unknown or duplicate fields is refused.
+// By default such fields are only logged.
 func WithStrictProviderSpec(strict bool) Option {
 	return func(p *Provider) { p.strictSpec = strict }
 }
 
 // WithActingSince sets a function that returns when this process became the only one that acts on
-// the machines: its start, or its leadership; zero if unknown. A predecessor may have worked on
-// older Machines. The default is the process's first driver call, which needlessly delays the first
-// machine of a new cluster.
+// the machines: its start, or the start of its leadership; the zero time if unknown. Another
+// process may have acted on Machines that are older. The default is the time of the first driver
+// call, which delays the first machine of a new cluster unnecessarily.
 func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }
 }
 
-// WithCreationTimeout sets the deadline of CreateMachine and InitializeMachine: the rest of the
-// Machine's creation timeout, at least MinCreationWait and at most wait. timeout is the manager's
-// --machine-creation-timeout, which a Machine's spec.creationTimeout overrides. The defaults are 20
-// minutes and DefaultCreationWait.
+// WithCreationTimeout sets the deadline of CreateMachine and InitializeMachine: what remains of the
+// Machine's creation timeout, but at least MinCreationWait and at most wait. timeout is the
+// manager's --machine-creation-timeout; a Machine's spec.creationTimeout overrides it. The defaults
+// are 20 minutes and DefaultCreationWait.
 func WithCreationTimeout(timeout, wait time.Duration) Option {
 	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
 }
 
 // WithTargetCluster sets whether the manager has a target cluster that machines join; the default
-// is true. Without one a Machine that is older than its creation timeout still becomes Available,
-// so it gets its server.
+// is true. Without a target cluster the manager does not replace Machines that exceed their
+// creation timeout, so the driver still creates their servers.
 func WithTargetCluster(has bool) Option {
 	return func(p *Provider) { p.withoutTarget = !has }
 }
 
-// WithClock sets the clock, for tests.
+// WithClock sets the clock, for tests; the default is the real clock.
 func WithClock(clock clock.Clock) Option {
 	return func(p *Provider) { p.clock = clock }
 }
 
-// WithMetrics registers the driver's own metrics with the registerer, which must not have another
-// Provider's. The sessions' metrics are the process's: spi.RegisterMetrics.
-// kubernetes/monitoring/README.md explains them all.
+// WithMetrics registers the driver's own metrics with the registerer, which must not be shared with
+// another Provider. The metrics of sessions are registered once per process, with
+// spi.RegisterMetrics. kubernetes/monitoring/README.md explains all metrics.
 func WithMetrics(registerer prometheus.Registerer) Option {
 	return func(p *Provider) { p.registerer = registerer }
 }
 
-// NewProvider returns the driver, a *Provider, with the sessions of i.
+// NewProvider returns the driver, a *Provider that opens its sessions through i.
 func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
 	p := &Provider{SPI: i}
 	for _, option := range options {

@@ -32,8 +32,8 @@ type sdkClient struct {
 
 var _ StackitClient = (*sdkClient)(nil)
 
-// NewClient returns a client with the driver's calls for the session's project. Its reads are not
-// shared, and do not wait in Session.Reads.
+// NewClient returns a StackitClient for the session's project and a region. Its reads are not
+// shared with other callers, and are not limited by Session.Reads.
 func NewClient(session *spi.Session, region string) StackitClient {
 	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
 }
@@ -65,7 +65,7 @@ func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, er
 	return one(asked, err, serverFromSDK, server, server.GetId(), serverID)
 }
 
-// ListServers implements StackitClient. It requests no details: these include every server's
+// ListServers implements StackitClient. It does not request details, which include every server's
 // userData.
 func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	ctx, asked := c.ask(ctx, callListServers)
@@ -168,7 +168,7 @@ func one[SDK, T any](
 	case err != nil:
 		return nil, asked.failure(err)
 	case id != askedID:
-		return nil, asked.unusable(fmt.Errorf("the answer is about another server than %s", askedID))
+		return nil, asked.unusable(fmt.Errorf("the answer is not about %s, but another resource", askedID))
 	default:
 		return new(convert(answer)), nil
 	}
@@ -209,8 +209,8 @@ func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *ex
 	return runtime.WithCaptureHTTPResponse(ctx, &asked.response), asked
 }
 
-// NewAPIError returns the *APIError of a failed SDK call that the driver does not make. what names
-// the call, in the form "reading an image"; response may be nil.
+// NewAPIError returns the *APIError of a failed SDK call, for calls that the driver itself does not
+// make. what describes the call, such as "reading an image"; response may be nil.
 func NewAPIError(what string, response *http.Response, err error) error {
 	return (&exchange{call: apiCall(what), response: response}).failure(err)
 }

@@ -508,9 +508,9 @@ func (c *call) sleepUntil(ctx context.Context, then time.Time) error {
 func (t *tracked) state() string {
 	switch server := t.last.server; {
 	case server == nil && t.removal.isWanted && t.getsFail:
-		return fmt.Sprintf("server %s cannot be read, and lists do not prove it gone", t.id)
+		return fmt.Sprintf("server %s cannot be read, and lists do not prove that it is gone", t.id)
 	case server == nil:
-		return fmt.Sprintf("server %s is not read yet", t.id)
+		return fmt.Sprintf("server %s has not been read yet", t.id)
 	case t.missing != "":
 		return fmt.Sprintf("server %s is %s, but %s", t.id, server.Status, t.missing)
 	default:
@@ -611,8 +611,8 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 		t.getOnly, t.due = true, time.Time{}
 		return nil
 	case r.wasRetried:
-		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s; the next call retries: %s",
-			t.id, server.Status, server.reason(t.call.spec))
+		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s; "+
+			"the next call retries: %s", t.id, server.Status, server.reason(t.call.spec))
 	default:
 		r.hasFailed = true
 	}

@@ -17,17 +17,18 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// StackitClient has the calls of the IaaS API that the driver makes, for one project and region.
-// Every error is an *APIError, or wraps one.
+// StackitClient makes the driver's calls to the IaaS API, for one project and region. Every error
+// is an *APIError, or wraps one.
 type StackitClient interface {
-	// CreateServer requests a server. After an error with an unknown outcome (outcomeUnknown in
+	// CreateServer requests a new server. After an error with an unknown outcome (outcomeUnknown in
 	// errors.go) the server may exist.
 	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
 	// GetServer reads one server.
 	GetServer(ctx context.Context, serverID string) (*Server, error)
-	// ListServers reads the servers that carry all the labels. The list may lag behind GetServer.
+	// ListServers reads the servers that carry all the given labels. The list may be older than
+	// GetServer's answer.
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
-	// DeleteServer requests a server's deletion, which is asynchronous.
+	// DeleteServer requests a server's deletion. The deletion is asynchronous.
 	DeleteServer(ctx context.Context, serverID string) error
 	// ConsoleLog reads the last lines of a server's console.
 	ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error)
@@ -42,46 +43,46 @@ type StackitClient interface {
 
 	// GetNIC reads one NIC.
 	GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error)
-	// DeleteNIC deletes a NIC. The API document has no refusal for a NIC in use.
+	// DeleteNIC deletes a NIC. The API document does not define an error for a NIC in use.
 	DeleteNIC(ctx context.Context, networkID, nicID string) error
 	// ListVolumes reads all volumes of the project.
 	ListVolumes(ctx context.Context) ([]Volume, error)
 	// GetVolume reads one volume.
 	GetVolume(ctx context.Context, volumeID string) (*Volume, error)
-	// DeleteVolume requests a volume's deletion; 409 for a volume in use.
+	// DeleteVolume requests a volume's deletion. The API answers 409 if the volume is in use.
 	DeleteVolume(ctx context.Context, volumeID string) error
 }
 
-// Server is a server as the API shows it in lists: without details.
+// Server is a server of the IaaS API, with the fields that lists show.
 type Server struct {
 	ID     string
 	Name   string
 	Status string
-	// ErrorMessage is the API's own, from which codes are decided; the driver's texts show reason's
-	// version.
+	// ErrorMessage is the API's unchanged message about a server in ERROR. It determines the code;
+	// texts and logs show the version that reason returns.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.
 	Zone   string
 	Labels map[string]string
-	// Metadata are texts that the server itself can read. A server from OpenStack may have its tags
-	// there.
+	// Metadata holds texts that the server itself can read. A server from OpenStack may have its
+	// tags there.
 	Metadata  map[string]string
 	CreatedAt time.Time
-	// Maintenance is nil unless maintenance of its host is announced.
+	// Maintenance is the announced maintenance of the server's host; nil if there is none.
 	Maintenance *Maintenance
 }
 
-// Maintenance is an announced maintenance of a server's host. STACKIT announces it about a day
-// before.
+// Maintenance is an announced maintenance window of a server's host. STACKIT announces it about a
+// day in advance.
 type Maintenance struct {
-	// Status is PLANNED or ONGOING; the API document says that more may come.
+	// Status is PLANNED or ONGOING. The API may add other values.
 	Status   string
 	StartsAt time.Time
 }
 
-// Server states that the driver distinguishes; it waits in all others. The API document says that
-// more may come.
+// States of a server that the driver distinguishes; in any other state it waits. The API may add
+// states.
 const (
 	statusCreating = "CREATING"
 	statusActive   = "ACTIVE"
@@ -106,7 +107,7 @@ func (s *Server) reason(spec *apis.ProviderSpec) error {
 	return errors.New(redacted(s.ErrorMessage, s.Name, spec))
 }
 
-// ServerRequest is a server to create.
+// ServerRequest describes a server to create.
 type ServerRequest struct {
 	Name   string
 	Labels map[string]string
@@ -118,17 +119,17 @@ type NIC struct {
 	ID        string
 	Name      string
 	NetworkID string
-	// ServerID is "" if the NIC is not attached.
+	// ServerID is the server that the NIC is attached to; "" if there is none.
 	ServerID string
-	// Type is the API document's: "server" or "none", or "metadata" and "gateway", which belong to the
-	// network.
+	// Type is "server" or "none", or, for a NIC that belongs to the network, "metadata" or
+	// "gateway".
 	Type             string
 	Labels           map[string]string
 	IPv4, IPv6       string
 	AllowedAddresses []string
 }
 
-// IsNetworks reports whether the NIC belongs to its network instead of servers.
+// IsNetworks reports whether the NIC belongs to the network itself, such as a gateway's.
 func (n *NIC) IsNetworks() bool { return n.Type != "" && n.Type != "server" && n.Type != "none" }
 
 // Addresses returns the NIC's addresses, IPv4 first.
@@ -146,17 +147,17 @@ func (n *NIC) Addresses() []string {
 type Volume struct {
 	ID   string
 	Name string
-	// Status is CREATING, AVAILABLE, ATTACHED, DELETING, ERROR or one of many more.
+	// Status is the API's, such as CREATING, AVAILABLE, ATTACHED, DELETING or ERROR.
 	Status string
-	// ServerID is "" if the volume is not attached.
+	// ServerID is the server that the volume is attached to; "" if there is none.
 	ServerID string
-	// Bootable reports whether servers can boot from it; nil if the API does not say.
+	// Bootable reports whether servers can boot from the volume; nil if unknown.
 	Bootable *bool
 	Labels   map[string]string
 }
 
-// MayBoot reports whether a server may have booted from the volume, or will: it is not a data
-// volume. While it is being created the API may not know yet.
+// MayBoot reports whether a server may boot from the volume, so that it is not a data volume. It is
+// also true for a volume in creation, whose Bootable may not be set yet.
 func (v *Volume) MayBoot() bool {
 	return v.Bootable == nil || *v.Bootable || v.Status == statusCreating
 }
@@ -190,14 +191,14 @@ func (c apiCall) isRead() bool {
 
 // APIError is a failed call of the API.
 type APIError struct {
-	// Call names the API call.
+	// Call is the call that failed.
 	Call apiCall
-	// StatusCode is the answer's, or that of the answer because of which the call was not sent; 0 if
-	// there was none.
+	// StatusCode is the HTTP status of the answer; 0 without an answer. If the call was held back
+	// because of an earlier answer, it is the status of that answer.
 	StatusCode int
-	// Message is the API's own message; "" if the answer was not in the API's form (spi.Message), such
-	// as a gateway's, whose status decides nothing. Codes are decided from it; it may repeat userData,
-	// and is never shown unchanged.
+	// Message is the API's unchanged message; "" if the answer is not in the API's form
+	// (spi.Message), such as a gateway's page, whose status is ignored. Message determines the
+	// code. It may repeat userData, so texts and logs never show it unchanged.
 	Message string
 	// isOfIaaS is true if the answer was {code,msg}: only then a 404 is about the call's resource.
 	isOfIaaS bool
@@ -209,14 +210,14 @@ type APIError struct {
 	projectID string
 	// isExclusive is true if the call creates a server with existing NICs or volumes.
 	isExclusive bool
-	// RequestID is the answer's, if it had one. It is logged, but not part of texts: the manager
-	// writes a Machine's status whenever its text changes.
+	// RequestID is the request ID of the answer; "" if it has none. It is logged, but not part of
+	// error texts: the manager updates a Machine's status whenever the text changes.
 	RequestID string
-	// Err is the cause if there was no answer, or the call was not sent.
+	// Err is the cause if the API did not answer, or the call was not sent.
 	Err error
 }
 
-// Error implements error. It never repeats a body that is not in the API's form.
+// Error implements error. The text never contains a body that is not in the API's form.
 func (e *APIError) Error() string {
 	switch {
 	case e.Err != nil:
@@ -245,8 +246,8 @@ func causeText(err error) string {
 	return err.Error()
 }
 
-// Status returns the status of an answer by the API itself; 0 if there was none, as after a
-// gateway's page.
+// Status returns the HTTP status of an answer from the API itself; 0 if there is none, or if a
+// gateway answered.
 func (e *APIError) Status() int {
 	if e.Message == "" {
 		return 0

@@ -54,7 +54,7 @@ func (t *tracked) readNamed(ctx context.Context) error {
 			return errGone
 		case server == nil && c.clock.Now().Before(certain):
 			return newError(ReasonNotReady,
-				"server %s was not found, but it is too young to be sure that it is gone", c.serverID)
+				"server %s was not found, but it is too young to count as gone", c.serverID)
 		case server == nil: // the next reads prove it
 		case server.IsDeleting():
 			return errUnusable
@@ -83,7 +83,7 @@ func (c *call) listClass(ctx context.Context) (*list[Server], error) {
 	reads, polls := c.newWait(), pollsFrom(c.clock.Now())
 	for due := (time.Time{}); ; due = polls.after(c.clock.Now(), c.clock.Now()) {
 		listed := c.listOwn(ctx, due, c.classSelector())
-		if err := reads.afterRead(ctx, listed.err, "the servers of the class are not listed"); err != nil ||
+		if err := reads.afterRead(ctx, listed.err, "the servers of the class could not be listed"); err != nil ||
 			listed.err == nil {
 			return listed, err
 		}

@@ -69,7 +69,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	if errors.As(err, &api) {
 		c.failed.Store(api)
 	}
-	klog.V(2).InfoS("API call failed, retrying", "state", state, "err", err)
+	klog.V(2).InfoS("API call failed; retrying", "state", state, "err", err)
 	return nil
 }
 
@@ -101,9 +101,9 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 // placeMissing returns the error of a call that saw nothing of the project or region, while the API
 // answered for refusedFor that they do not exist.
 func (c *call) placeMissing(err error) error {
-	return newError(ReasonResourceMissing, "the API does not know project %s (secret.projectId) or region %s "+
-		"(providerSpec.region, secret.region): correct them; "+
-		"if the project was deleted, its servers went with it, see the runbook of ResourceMissing: %v",
+	return newError(ReasonResourceMissing, "project %s (secret.projectId) or region %s "+
+		"(providerSpec.region, secret.region) does not exist: correct it; "+
+		"if the project was deleted, its servers are gone, too: see the runbook of ResourceMissing: %v",
 		c.ref.project, c.ref.region, err)
 }
 

@@ -19,7 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// SpecPath is the path of the ProviderSpec in errors: its field of the MachineClass.
+// SpecPath is the path of the ProviderSpec in errors: the MachineClass's field providerSpec.
 var SpecPath = field.NewPath("providerSpec")
 
 const (
@@ -31,12 +31,12 @@ const (
 	maxSpec = 512 << 10
 )
 
-// DecodeProviderSpec decodes the JSON of MachineClass.providerSpec. If that has more than 512 KiB,
-// or is no JSON object, this is the only error in wrong. Otherwise wrong has an error for the first
-// part of each field that has the wrong type, and for each field whose key has another case, with
-// the field's path; these parts stay unset, and all others are decoded. unknown names unknown and
-// duplicate fields, each as a FieldError of sigs.k8s.io/json, if no type is wrong: the caller
-// decides whether they matter. A null in a field means that it is not set.
+// DecodeProviderSpec decodes the JSON of MachineClass.providerSpec. If the JSON is larger than 512
+// KiB or not an object, wrong has only that error. Otherwise wrong has an error for each field with
+// a part of the wrong type, and for each key that differs from a field's name only by case. Such
+// parts stay unset; all others are decoded. unknown lists unknown and duplicate fields, each as a
+// FieldError of sigs.k8s.io/json; it is empty if wrong has a type error. A null leaves its field
+// unset.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -57,9 +57,9 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 // repeat.
 var neededFields = []string{"region", "labels", "networking", "networkId", "nicIds", "allowedAddresses", "userData"}
 
-// DecodeNeeded is DecodeProviderSpec for calls that create no server: it decodes only the fields
-// that these need. A key in another case is wrong only if it hides a value: no key has the right
-// case.
+// DecodeNeeded is DecodeProviderSpec for calls that do not create a server: it decodes only the
+// fields that such calls need. A key that differs from a field's name by case is an error only if
+// no key matches exactly, so that the field would stay unset.
 func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -70,10 +70,11 @@ func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 	return spec, wrong
 }
 
-// Decode decodes a JSON object into the value at into. wrong has an error for the first part of the
-// wrong type, with its path below path, which may be nil; it never repeats a value, which may be a
-// misplaced secret. Valid parts are decoded nevertheless. unknown has the fields that the type
-// lacks, each as a FieldError of sigs.k8s.io/json. Names of fields must match exactly.
+// Decode decodes a JSON object into the value at into. wrong has an error for the first part with
+// the wrong type. The error's path is relative to path, which may be nil; the error never repeats a
+// value, because a misplaced value may be a secret. Valid parts are decoded nevertheless. unknown
+// lists the fields that the type lacks, each as a FieldError of sigs.k8s.io/json. Field names must
+// match exactly.
 func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong field.ErrorList) {
 	unknown, err := kjson.UnmarshalStrict(object, into, kjson.DisallowUnknownFields)
 	var wrongType *json.UnmarshalTypeError
@@ -159,8 +160,8 @@ func keyInOtherCase(keys []string, name string) int {
 	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
 }
 
-// problem returns the operator's text for a value that does not decode: what was found, and ", must
-// be" the right type. The error of another decoder may repeat the value.
+// problem returns the text about a value that cannot be decoded: the type found, and ", must be"
+// followed by the right type. It does not use the decoder's own error, which may repeat the value.
 func problem(err error) string {
 	var wrongType *json.UnmarshalTypeError
 	var noBase64 base64.CorruptInputError
@@ -196,7 +197,7 @@ func checkObject(raw []byte) field.ErrorList {
 	return wrong
 }
 
-// CheckLength returns an error if a value is longer than the limit. Lengths are in bytes.
+// CheckLength returns an error if a value is longer than the limit. Both lengths are in bytes.
 func CheckLength(length, limit int, path *field.Path) field.ErrorList {
 	if length <= limit {
 		return nil
@@ -248,7 +249,7 @@ func jsonType(of reflect.Type) string {
 	}
 }
 
-// ChildPath returns the path of a key in an object: a.b, or a[c/d] if the key is not a plain name.
+// ChildPath appends the key of an object to a path: a.b, or a[c/d] if the key is not a plain name.
 func ChildPath(path *field.Path, key string) *field.Path {
 	if strings.ContainsFunc(key, isSpecial) {
 		return path.Key(key)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apis defines the operator's input to the driver: the ProviderSpec of a MachineClass and
-// the fields of its Secret, with their defaults. Package validation checks them.
+// Package apis defines the user's input to the driver: the ProviderSpec of a MachineClass and the
+// fields of its Secret, with their defaults. Package validation checks both.
 package apis
 
 import "cmp"
@@ -15,63 +15,66 @@ type ProviderSpec struct {
 	Region string `json:"region,omitempty"`
 	// MachineType is the name of the machine type, such as g2i.4. Required.
 	MachineType string `json:"machineType"`
-	// ImageID is the UUID of the image to boot from. Required unless bootVolume.source is set. With a
-	// bootVolume it is short for a source of type image. Without one it is sent as it is: the API does
-	// not document which disk such a server gets, this was not measured, and only small images are
-	// said to work.
+	// ImageID is the UUID of the image to boot from. Required unless bootVolume.source is set. With
+	// a bootVolume, imageId is short for a bootVolume.source of type image. Without a bootVolume it
+	// is sent unchanged; the API does not document which disk such a server gets, this was not
+	// measured, and reportedly only small images work.
 	ImageID string `json:"imageId,omitempty"`
-	// Labels are put on the server beside the driver's own, at most 256. One is the cluster label:
-	// its key ends in /cluster, and it scopes every look-up and list to that cluster.
+	// Labels are added to the server in addition to the driver's own labels; at most 256. One of
+	// them should be the cluster label: its key ends in /cluster, and it limits every look-up and
+	// list to that cluster.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Networking connects the server to a network or to NICs. Required here, or a networkId in the
 	// Secret.
 	Networking *Networking `json:"networking,omitempty"`
-	// AllowedAddresses are IP addresses and CIDRs that may pass the server's NICs besides the
-	// NICs' own, such as the pod network; at most 256. They are added to the NICs' existing ones once the
-	// server runs.
+	// AllowedAddresses are additional IP addresses and CIDRs that may pass the server's NICs, such
+	// as the pod network; at most 256. They are added to the allowed addresses that the NICs
+	// already have, once the server runs.
 	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
 	// SecurityGroups are names or UUIDs, at most 256. Default: the project's default group.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
-	// UserData is cloud-init in plain text. Default: the Secret's. The manager replaces
-	// placeholders only in the Secret's.
+	// UserData is cloud-init in plain text. Default: the Secret's userData. The manager replaces
+	// placeholders only in the Secret's userData.
 	UserData string `json:"userData,omitempty"`
-	// BootVolume is the disk to boot from. Set it: see imageId.
+	// BootVolume is the disk to boot from. Recommended; imageId describes servers without one.
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
-	// Volumes are UUIDs of existing volumes to attach, at most 256. They outlive the server.
+	// Volumes are UUIDs of existing volumes to attach, at most 256. The volumes outlive the server.
 	Volumes []string `json:"volumes,omitempty"`
 	// KeypairName is the name of an SSH key pair to put on the server. Key pairs belong to the
 	// credentials, not to a project.
 	KeypairName string `json:"keypairName,omitempty"`
 	// AvailabilityZone is a zone of the region, such as eu01-1. Default: the zone in the Secret's
-	// region, if that is the region used; else that of an existing boot volume; else the cloud
-	// chooses.
+	// region field, if it belongs to the region in use; else the zone of an existing boot volume;
+	// else STACKIT chooses.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
-	// Fallbacks are other machine types and zones, for which the driver asks in this order while
-	// there is no capacity for the class's own, or the region lacks its machine type; at most 8. Each
-	// may cost a boot, and a Machine has 20 minutes for all. Servers that run are never moved.
+	// Fallbacks are alternative machine types and zones; at most 8. The driver tries them in this
+	// order while the class's own choice has no capacity, or the region lacks its machine type.
+	// Each attempt may take as long as a boot, and by default a Machine has 20 minutes in total.
+	// Running servers are never moved.
 	Fallbacks []Choice `json:"fallbacks,omitempty"`
 	// AffinityGroup is the UUID of the affinity group that the server joins.
 	AffinityGroup string `json:"affinityGroup,omitempty"`
 	// ServiceAccountMails are mail addresses of service accounts to attach to the server; the API
-	// takes at most one.
+	// accepts at most one.
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
 	// Agent configures the STACKIT server agent. Default: the image's choice.
 	Agent *Agent `json:"agent,omitempty"`
-	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do
-	// not get them over the network. Default: the API's, false.
+	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do not
+	// fetch them over the network. Default: false, by the API.
 	ConfigDrive *bool `json:"configDrive,omitempty"`
-	// Metadata is free-form metadata of the server, at most 256 entries: strings; numbers and
-	// booleans are sent as text.
+	// Metadata is free-form metadata of the server, at most 256 entries. Values are strings,
+	// numbers or booleans, and are sent as text.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// Choice is a machine type and an availability zone for a server. In ProviderSpec.Fallbacks it
-// replaces what it names, and the rest is the class's.
+// Choice is a machine type and an availability zone for a server. In ProviderSpec.Fallbacks each
+// field that is set replaces the class's own.
 type Choice struct {
 	// MachineType replaces the class's machineType.
 	MachineType string `json:"machineType,omitempty"`
-	// AvailabilityZone replaces the class's availabilityZone. It is invalid beside networking.nicIds,
-	// volumes and a bootVolume.source of type volume: what exists already is in one zone.
+	// AvailabilityZone replaces the class's availabilityZone. It is invalid together with
+	// networking.nicIds, volumes or a bootVolume.source of type volume: existing resources are
+	// bound to one zone.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
 }
 
@@ -82,7 +85,7 @@ func (c Choice) String() string {
 	return c.MachineType + " in " + c.AvailabilityZone
 }
 
-// Choices returns the class's own machine type and zone, and then those of each fallback.
+// Choices returns the class's own machine type and zone, followed by those of each fallback.
 func (s *ProviderSpec) Choices() []Choice {
 	own := Choice{s.MachineType, s.AvailabilityZone}
 	choices := []Choice{own}
@@ -101,14 +104,14 @@ func (s *ProviderSpec) IsExclusive() bool {
 		boot != nil && boot.Source != nil && boot.Source.Type == SourceVolume
 }
 
-// Networking connects a server: to a network, in which the API makes a NIC that
-// lives and dies with the server, or through NICs that exist already and stay.
-// Exactly one of the two.
+// Networking connects a server either to a network, where the API creates a NIC for it and deletes
+// the NIC with the server, or through existing NICs, which outlive the server. Exactly one of the
+// two must be set.
 type Networking struct {
-	// NetworkID is the UUID of a network; the server gets a NIC there, which is deleted with it.
-	// Default: the Secret's.
+	// NetworkID is the UUID of a network. The server gets a NIC there that is deleted with the
+	// server. Default: the Secret's networkId.
 	NetworkID string `json:"networkId,omitempty"`
-	// NICIDs are UUIDs of existing NICs, instead of a network; at most 256. They outlive the
+	// NICIDs are UUIDs of existing NICs, instead of a network; at most 256. The NICs outlive the
 	// server.
 	NICIDs []string `json:"nicIds,omitempty"`
 }
@@ -121,12 +124,12 @@ type BootVolume struct {
 	// PerformanceClass is the name of a performance class, such as storage_premium_perf4.
 	// Default: the API's.
 	PerformanceClass string `json:"performanceClass,omitempty"`
-	// DeleteOnTermination deletes the disk with its server. Default: true where the disk is made
-	// from an image or snapshot (with the API's own default, false, every server leaks a disk). It
-	// is not sent for a source of type volume, where true is refused: it would destroy an
-	// existing disk.
+	// DeleteOnTermination deletes the disk together with its server. Default: true if the disk is
+	// made from an image or snapshot; with the API's own default, false, every server would leak a
+	// disk. For a source of type volume the field is not sent, and true is invalid, because it
+	// would destroy an existing disk.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
-	// Source of the disk. Default: the image of ProviderSpec.ImageID.
+	// Source is the source of the disk. Default: the image of ProviderSpec.ImageID.
 	Source *BootVolumeSource `json:"source,omitempty"`
 }
 
@@ -146,15 +149,15 @@ type BootVolumeSource struct {
 	ID string `json:"id"`
 }
 
-// Agent is the STACKIT server agent.
+// Agent configures the STACKIT server agent.
 type Agent struct {
-	// Provisioned installs the STACKIT server agent (true) or not (false) at the first boot.
-	// Default: the image's choice.
+	// Provisioned determines whether the first boot installs the STACKIT server agent. Default: the
+	// image's choice.
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// SetDefaults sets the unset fields of spec: first from the Secret, then by the rules in the docs
-// of ProviderSpec's fields. It does not change values that spec points to: calls share them.
+// SetDefaults sets the unset fields of spec, first from the Secret, then by the defaults that
+// ProviderSpec documents. It does not modify values that spec points to, because calls share them.
 func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.Region == "" {
 		spec.Region = secret.Region

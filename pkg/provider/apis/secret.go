@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Keys of a MachineClass's Secret. Gardener renders the second spelling of the first two.
+// Keys of a MachineClass's Secret. The first two have a second spelling, which Gardener uses.
 const (
 	SecretProjectID                 = "projectId"
 	SecretProjectIDGardener         = "project-id"
@@ -25,8 +25,8 @@ const (
 	SecretNetworkID                 = "networkId"
 )
 
-// SecretIdentity are the keys of a workload identity, SecretCredentials all keys for the login of
-// the service account.
+// SecretIdentity lists the keys of a workload identity, SecretCredentials all keys with credentials
+// of the service account.
 var (
 	SecretIdentity    = []string{SecretServiceAccountEmail, SecretToken, SecretWorkloadIdentityTokenFile}
 	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
@@ -37,31 +37,31 @@ var GardenerSpellings = map[string]string{
 	SecretProjectIDGardener: SecretProjectID, SecretServiceAccountGardener: SecretServiceAccountKey,
 }
 
-// Secret has the fields of a MachineClass's Secret: credentials and defaults.
+// Secret holds the fields of a MachineClass's Secret: credentials and defaults.
 type Secret struct {
-	// ProjectID is the UUID of the project. Required. Gardener writes project-id.
+	// ProjectID is the UUID of the project. Required. Gardener's spelling of the key is project-id.
 	ProjectID string `key:"projectId"`
-	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048
-	// to 4,096 bits; at most 16 KiB. Required, unless there is a workload identity. Gardener writes
-	// serviceaccount.json. It must never be logged.
+	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048 to
+	// 4,096 bits; at most 16 KiB. Required unless the Secret has a workload identity. Gardener's
+	// spelling of the key is serviceaccount.json. It must never be logged.
 	ServiceAccountKey string `key:"serviceAccountKey"`
-	// ServiceAccountEmail is the mail address of the service account that trusts a workload
-	// identity. Required with one.
+	// ServiceAccountEmail is the mail address of the service account that trusts the workload
+	// identity. Required for a workload identity.
 	ServiceAccountEmail string `key:"serviceAccountEmail"`
 	// Token is the workload identity's token, a JWT of at most 16 KiB. A workload identity needs
 	// it or workloadIdentityTokenFile. It must never be logged.
 	Token string `key:"token"`
-	// WorkloadIdentityTokenFile is the path of a file with the token in the sidecar's container.
-	// It is not read if there is a token.
+	// WorkloadIdentityTokenFile is the path of a file with the token, in the sidecar's container.
+	// It is ignored if Token is set.
 	WorkloadIdentityTokenFile string `key:"workloadIdentityTokenFile"`
-	// Region is the default region, such as eu01. eu01-1 means region eu01 and, if that is the
-	// region used, default zone eu01-1.
+	// Region is the default region, such as eu01. The value eu01-1 sets region eu01 and, if that is
+	// the region in use, the default zone eu01-1.
 	Region string `key:"region"`
 	// AvailabilityZone is the default zone within Region, or "".
 	AvailabilityZone string `key:"-"`
 	// UserData is cloud-init in plain text. It may be empty, but the key must exist. It is sent in
-	// base64. The API document names no limit; OpenStack below it takes 65535 bytes of base64, which
-	// is 49149 of text. It may hold bootstrap tokens and must never be logged.
+	// base64. The API document has no limit; the OpenStack below it accepts 65535 bytes of base64,
+	// which is 49149 bytes of text. It may hold bootstrap tokens and must never be logged.
 	UserData string `key:"userData"`
 	// NetworkID is the UUID of the default network. Optional.
 	NetworkID string `key:"networkId"`
@@ -70,11 +70,11 @@ type Secret struct {
 // SecretPath is the path of the Secret in errors.
 var SecretPath = field.NewPath("secret")
 
-// zonePattern distinguishes a zone ("eu01-1", "eu01-m") from a region ("eu01").
+// zonePattern matches a zone ("eu01-1", "eu01-m"), but not a region ("eu01").
 var zonePattern = regexp.MustCompile(`^([a-z0-9]+)-(\d+|m)$`)
 
-// DecodeSecret decodes a Secret's data. It reports userData of more than 256 KiB, and two spellings
-// with different values; package validation reports missing fields.
+// DecodeSecret decodes a Secret's data. It returns errors for userData of more than 256 KiB, and
+// for two spellings of a key with different values. Missing fields are left to package validation.
 func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	secret := &Secret{
 		Region:    trimmed(data, SecretRegion),
@@ -97,13 +97,13 @@ func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	return secret, errs
 }
 
-// HasIdentity reports whether a field of a workload identity is set.
+// HasIdentity reports whether any field of a workload identity is set.
 func (s *Secret) HasIdentity() bool {
 	return s.ServiceAccountEmail != "" || s.Token != "" || s.WorkloadIdentityTokenFile != ""
 }
 
-// CredentialsKey returns the name of the Secret's field with the credential in use: token,
-// workloadIdentityTokenFile or serviceAccountKey, also if none is set.
+// CredentialsKey returns the key of the credential in use: token, workloadIdentityTokenFile or
+// serviceAccountKey. Without any credentials it returns serviceAccountKey.
 func (s *Secret) CredentialsKey() string {
 	switch {
 	case s.Token != "":

@@ -27,17 +27,18 @@ const (
 	openstackScheme = "openstack"
 )
 
-// Format returns stackit://<projectID>/<serverID>.
+// Format returns the ProviderID of a server: stackit://<projectID>/<serverID>.
 func Format(projectID, serverID string) string {
 	return Scheme + "://" + projectID + "/" + serverID
 }
 
-// IsOpenStack reports whether a ProviderID was written for a server of OpenStack, in any form.
+// IsOpenStack reports whether a ProviderID has the scheme of OpenStack, in any of its forms.
 func IsOpenStack(providerID string) bool {
 	return strings.HasPrefix(providerID, openstackScheme+"://")
 }
 
-// Parse returns the server's ID. If a ProviderID names a project, it must be projectID.
+// Parse returns the server's ID. If the ProviderID contains a project, the project must be
+// projectID.
 func Parse(providerID, projectID string) (serverID string, err error) {
 	scheme, rest, ok := strings.Cut(providerID, "://")
 	first, second, twoParts := strings.Cut(rest, "/")
@@ -47,12 +48,12 @@ func Parse(providerID, projectID string) (serverID string, err error) {
 	case ok && scheme == Scheme && first == projectID:
 		serverID = second
 	case ok && scheme == Scheme && validation.IsUUID(first):
-		return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
+		return "", fmt.Errorf("providerID %q belongs to project %s, but the Secret's project is %s", providerID, first, projectID)
 	case ok && scheme == openstackScheme && twoParts:
 		serverID = rest[strings.LastIndexByte(rest, '/')+1:]
 	}
 	if !validation.IsUUID(serverID) {
-		return "", fmt.Errorf("providerID %q is not understood: must be %s", providerID, Format("<projectId>", "<serverId>"))
+		return "", fmt.Errorf("providerID %q is invalid: must be %s", providerID, Format("<projectId>", "<serverId>"))
 	}
 	return serverID, nil
 }

@@ -50,8 +50,8 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 }
 
 // ValidateClusterLabels checks the labels that distinguish a cluster's servers from others. Their
-// values must not be empty: a template that lacks the cluster's name renders the same empty value
-// for every cluster, and their servers would count as those of one.
+// values must not be empty: a template without the cluster's name renders the same empty value for
+// every cluster, and all their servers would seem to belong to one cluster.
 func ValidateClusterLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := tooMany(len(labels), path)
 	if errs != nil {
@@ -59,7 +59,7 @@ func ValidateClusterLabels(labels map[string]string, path *field.Path) field.Err
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if labels[key] == "" {
-			errs = append(errs, field.Required(path.Key(key), "names the cluster whose servers these are: must not be empty"))
+			errs = append(errs, field.Required(path.Key(key), "is the cluster's name: must not be empty"))
 		}
 	}
 	return errs

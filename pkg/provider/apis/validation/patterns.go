@@ -5,23 +5,23 @@ package validation
 
 import "regexp"
 
-// Limits are a value's limits in a JSON Schema. The zero value means none.
+// Limits holds the limits of a value in a JSON Schema. Zero fields mean no limit.
 type Limits struct {
 	// Pattern is a regular expression with the same meaning in RE2 and ECMAScript.
 	Pattern string
-	// MaxLength is in characters.
+	// MaxLength is the maximum length of a text, in characters.
 	MaxLength int
-	// Minimum and Maximum limit a number.
+	// Minimum and Maximum are the smallest and the largest valid number.
 	Minimum, Maximum int
-	// MaxItems limits a list or an object, Unique a list's items; KeyPattern and KeyMaxLength limit an
-	// object's keys.
+	// MaxItems is the maximum number of items of a list or an object. Unique forbids equal items of
+	// a list. KeyPattern and KeyMaxLength limit an object's keys.
 	MaxItems     int
 	Unique       bool
 	KeyPattern   string
 	KeyMaxLength int
 	// Values are the only valid values.
 	Values []string
-	// Unset reports whether an empty text counts as unset.
+	// Unset reports whether an empty text is valid because it counts as unset.
 	Unset bool
 }
 
@@ -37,8 +37,8 @@ func (l Limits) upTo(length int) Limits {
 	return l
 }
 
-// SpecLimits returns the limits of a ProviderSpec's fields, by their path; "[]" is an item of a
-// list or a value of an object. The schemas are generated from them.
+// SpecLimits maps the path of each field of a ProviderSpec to its limits; "[]" stands for an item
+// of a list or a value of an object. The schemas are generated from them.
 func SpecLimits() map[string]Limits {
 	name, list := like(genericName).upTo(maxGenericName), Limits{MaxItems: maxEntries}
 	set := Limits{MaxItems: maxEntries, Unique: true}

@@ -9,9 +9,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// ValidateSecret checks the fields of a Secret that every driver call needs. Package spi, which
-// also knows whether one is needed, checks the service-account key or the workload identity's token
-// itself.
+// ValidateSecret checks the fields of a Secret that every driver call needs. It does not check the
+// content of the service-account key or of the workload identity's token: package spi does.
 func ValidateSecret(secret *apis.Secret, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if secret.ProjectID == "" {
@@ -53,8 +52,8 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidateSecretNetwork checks the Secret's default network, if the spec (before its defaults are
-// set) has no network.
+// ValidateSecretNetwork checks the Secret's default network. spec must not have its defaults set
+// yet: a spec with a network of its own does not use the Secret's.
 func ValidateSecretNetwork(spec *apis.ProviderSpec, secret *apis.Secret, path *field.Path) field.ErrorList {
 	if spec.Networking != nil || secret.NetworkID == "" {
 		return nil

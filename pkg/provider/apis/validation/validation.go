@@ -18,8 +18,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// ValidateProviderSpec checks a spec whose defaults are set. It returns all errors, each with the
-// path of its field.
+// ValidateProviderSpec checks a spec after SetDefaults. It returns all errors, each with the path
+// of its field.
 func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
 	errs := ValidateRegion(spec.Region, path.Child("region"))
 	errs = append(errs, requiredName(spec.MachineType, path.Child("machineType"), "the name of a machine type")...)
@@ -39,7 +39,7 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	return errs
 }
 
-// ValidateRegion checks the region in use, from the spec or the Secret.
+// ValidateRegion checks the region in use, which is from the spec or the Secret.
 func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	if region == "" {
 		return field.ErrorList{field.Required(path, `set it here or as "region" in the Secret, e.g. eu01`)}
@@ -89,7 +89,8 @@ func validateSecurityGroup(group string, path *field.Path) field.ErrorList {
 	return requiredName(group, path, "the name or UUID of a security group")
 }
 
-// maxFallbacks is more than a Machine has time for: each may cost a boot.
+// maxFallbacks limits the fallbacks: a Machine has no time for more, as each may take as long as a
+// boot.
 const maxFallbacks = 8
 
 func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.ErrorList) {
@@ -110,7 +111,7 @@ func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.Er
 		}
 		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
 			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),
-				"the class's nicIds, volumes or source.type volume exist in one zone: leave it out"))
+				"not allowed with nicIds, volumes or a source of type volume, which are bound to one zone: remove it"))
 		}
 	}
 	return errs
@@ -143,7 +144,7 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 // maxVolumeSize is in gigabytes, from the API document's description of SizeInGB.
 const maxVolumeSize = 16000
 
-// sourceTypes are the API document's and "snapshot", which it does not list but the cloud accepts.
+// sourceTypes are the types in the API document, and "snapshot", which is undocumented but works.
 var sourceTypes = []string{apis.SourceImage, apis.SourceSnapshot, apis.SourceVolume}
 
 // validateBoot checks imageId and bootVolume together.
@@ -178,7 +179,7 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 		errs = append(errs, invalidUnless(*volume.Size >= 1 && *volume.Size <= maxVolumeSize, size, *volume.Size,
 			"must be 1 to 16000 (gigabytes)")...)
 	case volume.Source == nil || volume.Source.Type != apis.SourceVolume: // the API answers 400
-		errs = append(errs, field.Required(size, "a disk that is made from an image or snapshot needs a size, in gigabytes"))
+		errs = append(errs, field.Required(size, "set the size in gigabytes: a disk made from an image or snapshot needs one"))
 	}
 	if volume.Source == nil {
 		return errs
@@ -193,7 +194,7 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 	}
 	if volume.Source.Type == apis.SourceVolume && volume.DeleteOnTermination != nil && *volume.DeleteOnTermination {
 		errs = append(errs, field.Forbidden(path.Child("deleteOnTermination"),
-			"true would destroy the existing volume of source.type volume with its server: leave it out"))
+			"true would destroy the existing volume together with its server: remove it"))
 	}
 	return errs
 }
@@ -219,7 +220,7 @@ const (
 
 const uuidRule = "must be a UUID in lower case, e.g. d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 
-// IsUUID reports whether text is a UUID in the API's form, lower case.
+// IsUUID reports whether text is a UUID in lower case, the API's form.
 func IsUUID(text string) bool {
 	return uuid.MatchString(text)
 }

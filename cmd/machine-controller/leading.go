@@ -62,16 +62,17 @@ func (l *leadership) show(registerer prometheus.Registerer) {
 // NewLeaderMetric implements leaderelection.MetricsProvider.
 func (l *leadership) NewLeaderMetric() leaderelection.LeaderMetric { return l }
 
-// On is called when this process becomes the leader.
+// On records that this process has become the leader.
 func (l *leadership) On(string) {
 	now := time.Now()
 	l.began.Store(&now)
 }
 
-// Off is called at the start, and when the process stops leading: it exits next.
+// Off does nothing. client-go calls it at the start, and when the process stops leading; then the
+// process exits.
 func (l *leadership) Off(string) {}
 
-// SlowpathExercised does nothing: it is not about leadership.
+// SlowpathExercised does nothing: it does not change the leadership.
 func (l *leadership) SlowpathExercised(string) {}
 
 // startFence returns a running fence; nil without leader election, when no other process can have led while this one

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command machine-controller is the sidecar with which machine-controller-manager
-// (MCM) makes machines on STACKIT: MCM's machine controller with this project's
-// driver. It takes MCM's flags and those of options.go.
+// Command machine-controller is the sidecar with which machine-controller-manager (MCM) creates
+// machines on STACKIT: MCM's machine controller with this project's driver. It accepts MCM's flags
+// and those in options.go.
 package main
 
 import (
@@ -44,7 +44,7 @@ func main() {
 		fmt.Println(buildinfo.Version())
 		return
 	}
-	klog.ErrorS(run(server, own), "Could not start")
+	klog.ErrorS(run(server, own), "Failed to start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 
@@ -67,7 +67,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	}
 	config.TokenHosts, config.IdentityDirs = own.tokenHosts, own.identityDirs
 	if config.NoAuth {
-		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
+		klog.Warningf("%s is set: requests carry no credentials; use this only with a local mock", spi.EnvNoAuth)
 	}
 	klog.InfoS("Starting machine-controller for STACKIT", "version", buildinfo.Version(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{

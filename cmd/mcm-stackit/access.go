@@ -116,7 +116,7 @@ func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Cl
 	}
 	made, err := client.New(config, client.Options{Scheme: account.Scheme(), Mapper: mapper()})
 	if err != nil {
-		return nil, fmt.Errorf("asking cluster %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for cluster %s: %w", config.Host, err)
 	}
 	return made, nil
 }
@@ -143,7 +143,7 @@ func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	if config.ExecProvider == nil {
 		return nil
 	}
-	notice := time.AfterFunc(pluginTimeout, func() { o.say("the login plugin %s runs", config.ExecProvider.Command) })
+	notice := time.AfterFunc(pluginTimeout, func() { o.say("still waiting for the login plugin %s", config.ExecProvider.Command) })
 	defer notice.Stop()
 	plugin := rest.CopyConfig(config)
 	plugin.Timeout = 0

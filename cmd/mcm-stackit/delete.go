@@ -106,7 +106,7 @@ is; 2 a server was not found.`,
 func (d *deleting) readArguments(ids []string) error {
 	switch {
 	case len(ids) == 0:
-		return wrongUsage("no server is named: give IDs, as list servers --orphans -o name prints them")
+		return wrongUsage("no server IDs given: pass the IDs that list servers --orphans -o name prints")
 	case d.target == "":
 		return wrongUsage("--target-kubeconfig is missing: it is needed to check that no Node uses a server")
 	case !d.dryRun && (!isTerminal(d.streams.In) || !isTerminal(d.streams.ErrOut)):
@@ -123,7 +123,7 @@ func (d *deleting) readArguments(ids []string) error {
 		}
 	}
 	if len(d.ids) > deleteserver.MaxServers {
-		return wrongUsage("%d servers are named, must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
+		return wrongUsage("%d servers given, must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func onlyCluster(servers []*deleteserver.Server) (string, error) {
 	slices.Sort(values)
 	values = slices.Compact(values)
 	if len(values) > 1 {
-		return "", fmt.Errorf("the servers are of %d clusters: %s; name the servers of one cluster at a time",
+		return "", fmt.Errorf("the servers belong to %d clusters: %s; delete the servers of one cluster at a time",
 			len(values), report.OneLine(strings.Join(values, ", ")))
 	}
 	return values[0], nil
@@ -228,7 +228,7 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil)
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("it names no cluster, or has no current context: set --target-context")
+		return nil, errors.New("it has no cluster, or no current context: set --target-context")
 	}
 	return config, err
 }

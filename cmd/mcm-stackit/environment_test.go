@@ -85,7 +85,7 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 		run(t, "cannot be parsed", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
 	args = deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
-	environmentRow{args, 2, "", "it names no cluster"}.
+	environmentRow{args, 2, "", "it has no cluster"}.
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
 
@@ -102,7 +102,7 @@ func TestMalformedEndpoint(t *testing.T) {
 		"list":       {[]string{"list", "servers"}, 2, "", says},
 		"delete":     {deleteTarget(), 2, "", says},
 		"doctor": {[]string{"doctor", "--cloud-only"},
-			1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
+			1, "WRONG    environment: the API is not called: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)
 	}
@@ -156,7 +156,7 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 			command, _, stderr := invocation{args: args, env: env, stdin: text}.command(t)
 			command.Stdout = fullDisk(t)
 			_ = command.Run()
-			const says = "standard output cannot be written: "
+			const says = "writing to standard output failed: "
 			if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || strings.Count(stderr.String(), says) != 1 {
 				t.Errorf("exit code %d and %q, want %d and %q once", code, stderr, report.ExitUnknown, says)
 			}

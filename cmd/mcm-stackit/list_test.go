@@ -210,7 +210,7 @@ func TestLoginPlugin(t *testing.T) {
 	}
 	got := invocation{args: []string{"list", "--kubeconfig", config, "--request-timeout", "5s"},
 		env: append(env, "PATH="+os.Getenv("PATH"))}.run(t)
-	if strings.Count(got.stderr, "the login plugin "+plugin+" runs\n") != 1 || asked.Load() < 3 ||
+	if strings.Count(got.stderr, "still waiting for the login plugin "+plugin+"\n") != 1 || asked.Load() < 3 ||
 		strings.Contains(got.stdout, "Machines unknown") {
 		t.Errorf("got %+v, asked %d times", got, asked.Load())
 	}

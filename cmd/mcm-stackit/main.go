@@ -66,7 +66,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		o.say("%s", end.text)
 	}
 	if o.out.err != nil {
-		o.say("standard output cannot be written: %v", o.out.err)
+		o.say("writing to standard output failed: %v", o.out.err)
 		return report.ExitUnknown
 	}
 	if end.code == report.ExitUsage {

@@ -88,7 +88,7 @@ func (v *validateOptions) check() error {
 	named := len(v.Files.Filenames) > 0
 	switch {
 	case !named && v.Files.Kustomize == "":
-		return wrongUsage("no manifests are named: give files with -f or -k; "+
+		return wrongUsage("no manifests given: pass files with -f or -k; "+
 			"for a cluster's objects, kubectl get -o yaml | %s validate -f -", v.program)
 	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
 		return wrongUsage("-k cannot be combined with -f or -R")
@@ -109,7 +109,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if len(result.NotChecked) > 0 {
-		v.say("Not checked, because of other kinds: %s", strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
+		v.say("Not checked, because validate does not know their kinds: %s", strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
 	}
 	v.print(v.streams.Out, result)
 	return exitWith(result.Findings.ExitCode())

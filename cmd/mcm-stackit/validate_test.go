@@ -21,8 +21,8 @@ func TestValidateSamples(t *testing.T) {
 	samples := []string{"validate", "-f", "../../samples/machine-class.yaml,../../samples/machine-class-minimal.yaml",
 		"-f", "../../samples/machine.yaml"}
 	invocation{args: samples}.run(t).
-		expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: "+
-			"its contents cannot be checked; add")
+		expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not in the files: "+
+			"its content cannot be checked; add")
 	invocation{args: append(samples, "--allow-missing-secret")}.run(t).
 		expect(t, 0, "Checked 1 Machine, 2 MachineClasses, with 2 hints: nothing is wrong.\n")
 	invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t).

@@ -66,7 +66,7 @@ var _ = Describe("mcm-stackit delete server", longest, journey, func() {
 			HavePrefix("server/" + owned + " refused: Machine " + env.Namespace() +
 				"/owned-1 names it; delete both with: kubectl"),
 			HavePrefix("server/" + node +
-				" refused: Node joined-1 of the target cluster is this server: restore its Machine or"),
+				" refused: Node joined-1 of the target cluster runs on this server: restore its Machine, or"),
 			"server/" + missing + " not found: not found in project " + iaasmock.DefaultProjectID + " in eu01"}
 		result := command.run(ctx, args("--dry-run", "server/"+lost, owned, node, missing, lost)...)
 		Expect(result.Code).To(Equal(report.ExitUnknown), result.Stderr)
@@ -98,7 +98,7 @@ var _ = Describe("mcm-stackit delete server", longest, journey, func() {
 		late := server("lost-3")
 		result = command.run(ctx, args("--dry-run", late, node)...)
 		Expect(result.Code).To(Equal(report.ExitWrong), result.Stderr)
-		Expect(strings.Count(result.Stdout, " refused: none of the 1 Nodes of the target cluster is a server of "+
+		Expect(strings.Count(result.Stdout, " refused: none of the 1 Nodes of the target cluster runs on a server of "+
 			clusterLabel+"="+clusterName)).
 			To(Equal(2), result.Stdout)
 	}, SpecTimeout(8*time.Minute))

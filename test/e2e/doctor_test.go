@@ -63,13 +63,13 @@ var _ = Describe("mcm-stackit", Ordered, journey, func() {
 		for _, line := range []string{
 			"FINE     token: granted by " + c.env.CloudURL(),
 			"FINE     reads: servers: allowed\nFINE     reads: a network's NICs: allowed\n",
-			"FINE     MachineClass default/small: provider, credentials and userData are there, in Secret default/credentials",
+			"FINE     MachineClass default/small: provider, credentials and userData are present, in Secret default/credentials",
 			"FINE     manager: container machine-controller-manager of Deployment default/machine-controller-manager",
 			"FINE     manager's version: v0.62.1",
 			"FINE     sidecar: container machine-controller of Deployment default/machine-controller-manager",
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
-			"not tried: the sidecar's login to the target cluster, its own: it uses the token of the Pod itself",
+			"not tried: the sidecar's login to the target cluster, its own: it uses the Pod's own token",
 			"not tried: POST, PATCH and DELETE",
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))

@@ -102,7 +102,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, jour
 			machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed")
 		})
 		list(ctx, says(0, MatchRegexp(`(?m)^%s +worker +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
-			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `),
+			MatchRegexp(`READY is the state of \d+s ago: lease machine-controller of namespace `),
 			ContainSubstring(": 3 Machines, 2 were ready, "), MatchRegexp(`(?m)^lost .* no server$`),
 			ContainSubstring("  remedy: delete the Machine: its MachineSet, if it has one, creates another\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))

@@ -10,7 +10,7 @@ import "runtime/debug"
 // -ldflags "-X <this package>.version=v1.2.3".
 var version string
 
-// Version returns the module's version. In a build from a checkout it names the commit.
+// Version returns the module's version. In a build from a git checkout it contains the commit.
 func Version() string {
 	if version != "" {
 		return version

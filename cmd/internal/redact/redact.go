@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redact keeps Secrets, keys and tokens out of a process's log.
+// Package redact keeps the content of Secrets, keys and tokens out of a process's log.
 package redact
 
 import (
@@ -16,9 +16,9 @@ import (
 // transport/round_trippers.go): those of Secrets contain keys.
 const maxVerbosity = 7
 
-// KeepSecrets keeps Secrets, keys and tokens out of the log, whatever --v is. flags are klog's flags, after parsing.
-// klog passes its filter all arguments except the error of an ErrorS call: code that makes such errors must keep
-// secrets out of them.
+// KeepSecrets keeps Secrets, keys and tokens out of the log, whatever --v is. flags are klog's
+// flags, after parsing. The error of an ErrorS call is not filtered, because klog does not pass it
+// to filters: code that creates such errors must keep secrets out of them.
 func KeepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)
@@ -30,13 +30,13 @@ func capVerbosity(flags *pflag.FlagSet) {
 		if err := flags.Set(name, value); err != nil {
 			klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 		}
-		klog.InfoS(message+": above it the Kubernetes client prints Secrets", "v", maxVerbosity)
+		klog.InfoS(message+": at a higher verbosity the Kubernetes client prints Secrets", "v", maxVerbosity)
 	}
 	if level, err := strconv.Atoi(flags.Lookup("v").Value.String()); err == nil && level > maxVerbosity {
-		set("v", strconv.Itoa(maxVerbosity), "The log's verbosity is limited")
+		set("v", strconv.Itoa(maxVerbosity), "Limiting the log's verbosity")
 	}
 	if modules := flags.Lookup("vmodule"); modules != nil && modules.Value.String() != "" { // mcm-stackit has no such flag
-		set("vmodule", "", "The flag --vmodule is ignored, it may exceed the limit of the log's verbosity")
+		set("vmodule", "", "Ignoring the flag --vmodule")
 	}
 }
 

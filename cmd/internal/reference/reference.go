@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags returns a table of the flags that are not hidden.
+// Flags returns a Markdown table of the flags that are not hidden.
 func Flags(flags *pflag.FlagSet) string {
 	var rows strings.Builder
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -38,7 +38,8 @@ func Flags(flags *pflag.FlagSet) string {
 	return "| Flag | Default | Meaning |\n|---|---|---|\n" + rows.String()
 }
 
-// Current compares the part of a page between its marks with want, or with write replaces it.
+// Current fails the test unless the part of a page between its marks is want. With write it
+// replaces that part instead.
 func Current(t testing.TB, path, mark, want string, write bool) {
 	t.Helper()
 	begin, end := "<!-- "+mark+": make generated -->\n", "<!-- end -->"
@@ -50,12 +51,12 @@ func Current(t testing.TB, path, mark, want string, write bool) {
 	written, after, ended := strings.Cut(rest, end)
 	switch {
 	case !begun || !ended:
-		t.Fatalf("%s has no place for %s", path, begin)
+		t.Fatalf("%s has no mark %s", path, begin)
 	case write:
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	case written != want:
-		t.Errorf("%s is not current: make generated writes it. It has\n%s\nwant\n%s", path, written, want)
+		t.Errorf("%s is outdated, run make generated: got\n%s\nwant\n%s", path, written, want)
 	}
 }

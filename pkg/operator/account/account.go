@@ -41,7 +41,7 @@ import (
 
 // Access holds the clusters, credentials and sessions that the commands share.
 type Access struct {
-	// Sessions opens sessions with the IaaS API.
+	// Sessions opens the sessions with the IaaS API.
 	Sessions *spi.PluginSPIImpl
 	// Control is the cluster that holds the Machines, in Namespace; nil if it must not be read.
 	Control   client.Client
@@ -59,11 +59,13 @@ type Access struct {
 	Region string
 	// ReadTimeout limits one read of the API or a URL, retries included; 0 means no limit.
 	ReadTimeout time.Duration
-	// Program is the name the command was called by, such as "mcm-stackit". Printed commands start with it.
+	// Program is the name by which the user called the command, such as "mcm-stackit". Printed
+	// commands start with it.
 	Program string
-	// KubectlFlags point kubectl at Control, quoted for a shell: " --context seed"; "" if no flags are needed.
+	// KubectlFlags are the flags with which kubectl reaches Control, quoted for a shell: "
+	// --context seed"; "" if no flags are needed.
 	KubectlFlags string
-	// Clock is the real clock, except in tests.
+	// Clock is the clock: the real one, except in tests.
 	Clock clock.Clock
 }
 
@@ -76,7 +78,8 @@ type Direct struct {
 	Origin string
 }
 
-// Scheme returns a scheme with the types read from Control and Target.
+// Scheme returns a scheme with the types of the objects that the commands read from Control and
+// Target.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -88,9 +91,10 @@ func Scheme() *runtime.Scheme {
 type Account struct {
 	Session *spi.Session
 	Region  string
-	// Secret has the credentials as the driver receives them. It must never be shown.
+	// Secret holds the credentials as the driver receives them. It must never be printed.
 	Secret *corev1.Secret
-	// Origin is where the credentials came from: "Secret default/stackit-credentials".
+	// Origin describes where the credentials came from, such as "Secret
+	// default/stackit-credentials".
 	Origin string
 	// Classes are the classes of the cluster that use this account; empty if the user named the account.
 	Classes []*Class
@@ -103,7 +107,7 @@ func (a *Account) String() string {
 	return fmt.Sprintf("project %s in %s", a.Session.ProjectID, a.Region)
 }
 
-// ErrNoCredentials means that no project, region and key were given.
+// ErrNoCredentials means that the user gave neither a Secret nor a project, region and key.
 var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 
 // AllThree are the flags that name an account without a Secret.
@@ -133,7 +137,7 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 		if namespace != "" {
 			where = "in namespace " + namespace
 		}
-		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: name another with -n; %w",
+		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: set another namespace with -n; %w",
 			where, ErrNoCredentials)}
 	}
 	for _, class := range classes {
@@ -192,7 +196,7 @@ func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) 
 	return account, nil
 }
 
-// OpenDirect opens the session of Direct. See Open for region.
+// OpenDirect opens a session with the credentials in Direct. See Open for region.
 func (o *Access) OpenDirect(region string) (*Account, error) {
 	secret := &corev1.Secret{Data: map[string][]byte{
 		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
@@ -207,7 +211,8 @@ func (o *Access) OpenDirect(region string) (*Account, error) {
 	return o.Open(secret, region, o.Direct.Origin)
 }
 
-// Open opens a session with the Secret's credentials. region is that of the class; "" means the Secret's.
+// Open opens a session with the Secret's credentials. region is the class's region; "" means the
+// Secret's.
 func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, error) {
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
@@ -227,13 +232,14 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
 }
 
-// ErrNoSecret means that a Secret is not in the control cluster, or that there is no control cluster to read.
+// ErrNoSecret means that a Secret does not exist in the control cluster, or that no control cluster
+// was read.
 var ErrNoSecret = errors.New("does not exist")
 
 // Secret reads a Secret of the control cluster.
 func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	if o.Control == nil {
-		return nil, fmt.Errorf("Secret %s %w: no cluster was asked", key, ErrNoSecret)
+		return nil, fmt.Errorf("Secret %s %w: no cluster was read", key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
@@ -253,7 +259,7 @@ func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*c
 	merged := &corev1.Secret{Data: map[string][]byte{}}
 	for _, ref := range SecretRefs(class) {
 		if ref.Namespace != class.Namespace {
-			return nil, fmt.Errorf("Secret %s/%s %w: the sidecar reads Secrets of its own namespace, %s, only",
+			return nil, fmt.Errorf("Secret %s/%s %w: the sidecar reads only Secrets of its own namespace, %s",
 				ref.Namespace, ref.Name, ErrNoSecret, class.Namespace)
 		}
 		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
@@ -273,13 +279,14 @@ func (o *Access) NamedKey(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: name}
 }
 
-// SecretRefs returns a class's references to its Secrets; the keys of the last one win.
+// SecretRefs returns a class's references to its Secrets. If both Secrets have a key, the last one
+// wins.
 func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
 		func(ref *corev1.SecretReference) bool { return ref == nil })
 }
 
-// SecretNames returns the Secrets of a class as "Secret namespace/name".
+// SecretNames returns the names of a class's Secrets, in the form "Secret namespace/name".
 func SecretNames(class *v1alpha1.MachineClass) []string {
 	var names []string
 	for _, ref := range SecretRefs(class) {
@@ -299,10 +306,10 @@ func NewClass(class *v1alpha1.MachineClass) *Class {
 	return &Class{class, provider.Inspect(class, nil)}
 }
 
-// Subject names the class in findings.
+// Subject returns the name of the class for findings: "MachineClass namespace/name".
 func (c *Class) Subject() string { return fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name) }
 
-// IsForeign reports whether the class is for another provider.
+// IsForeign reports whether the class belongs to another provider.
 func (c *Class) IsForeign() bool {
 	return c.Provider != "" && c.Provider != provider.StackitProviderName
 }
@@ -341,24 +348,25 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 	return fmt.Errorf("listing %s: %w", what, err)
 }
 
-// ErrNoMachines means that a cluster does not have the manager's CRDs.
-var ErrNoMachines = errors.New("this cluster knows no Machines: is it the one that the machines join? " +
-	"Log in to the cluster with the Machines, in Gardener the seed")
+// ErrNoMachines means that the manager's CRDs are not installed in a cluster.
+var ErrNoMachines = errors.New("the resource Machine does not exist in this cluster: it may be the cluster that the machines join; " +
+	"use the cluster with the Machines, in Gardener the seed")
 
 // checkNamespace returns an error if the namespace does not exist. Without the right to read namespaces it returns nil.
 func (o *Access) checkNamespace(ctx context.Context, name string) error {
 	if apierrors.IsNotFound(o.Control.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})) {
-		return fmt.Errorf("namespace %s does not exist: name that of the Machines with -n", name)
+		return fmt.Errorf("namespace %s does not exist: set the namespace of the Machines with -n", name)
 	}
 	return nil
 }
 
-// Kubectl returns the start of a kubectl command for the namespace, ready to paste.
+// Kubectl returns the start of a kubectl command for the namespace, quoted for a shell.
 func (o *Access) Kubectl(namespace string) string {
 	return "kubectl" + o.KubectlFlags + " -n " + namespace
 }
 
-// Bounded returns a context that ends after ReadTimeout, if that is set.
+// Bounded returns a context that ends after ReadTimeout, or without a deadline of its own if
+// ReadTimeout is 0.
 func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.ReadTimeout == 0 {
 		return context.WithCancel(ctx)
@@ -366,8 +374,8 @@ func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, o.ReadTimeout)
 }
 
-// Read makes one read of the API, under the session's rate limit for reads. ReadTimeout starts once the read may be
-// sent.
+// Read makes one read of the API, under the session's rate limit for reads. ReadTimeout does not
+// include the wait for that limit.
 func Read[T any](ctx context.Context, account *Account, call func(context.Context) (T, error)) (T, error) {
 	if err := account.Session.Reads.Wait(ctx); err != nil {
 		var none T
@@ -378,8 +386,9 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 	return call(ctx)
 }
 
-// Ask makes a read that the driver's client does not offer, and returns the Date of the answer; zero without an answer.
-// what names the read in errors, which have the same form as those of the driver's client.
+// Ask makes a read that the driver's client does not offer, and returns the Date of the answer; the
+// zero time without an answer. what describes the resource for errors, which have the form of the
+// driver's own.
 func Ask[T any](
 	ctx context.Context, account *Account, what string, call func(context.Context) (T, error),
 ) (value T, date time.Time, err error) {
@@ -415,7 +424,8 @@ func (a *Account) Server(ctx context.Context, id string) (*provider.Server, erro
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
 }
 
-// Addresses returns the addresses of a server's NICs. date is the API's clock; zero if the answer has no Date.
+// Addresses returns the addresses of a server's NICs. date is the Date of the API's answer; the
+// zero time without one.
 func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []netip.Addr, date time.Time, err error) {
 	nics, date, err := Ask(ctx, a, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
 		return a.Session.API.ListServerNICs(ctx, a.Session.ProjectID, a.Region, serverID).Execute()
@@ -441,8 +451,8 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 // consoleLines is how many lines of a console log are read, from its end. The driver reads as many.
 const consoleLines = 500
 
-// Console returns the cause that provider.Explain finds in a server's console log. userData is removed from the
-// excerpts.
+// Console reads a server's console log and returns what provider.Explain finds in it. Excerpts that
+// repeat userData are withheld.
 func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
 	client := provider.NewClient(a.Session, a.Region)
 	log, err := Read(ctx, a,
@@ -454,7 +464,8 @@ func (a *Account) Console(ctx context.Context, serverID, userData string) (cause
 	return cause, excerpts, nil
 }
 
-// Failure returns an API error with the account's Origin and the text that the manager would get.
+// Failure returns an API error with the account's Origin and the error text that the manager would
+// get.
 func (a *Account) Failure(err error) error {
 	_, text := provider.Classify(err)
 	return fmt.Errorf("%s: %s", a.Origin, text)
@@ -463,8 +474,8 @@ func (a *Account) Failure(err error) error {
 // keyExpiresSoon is how long before its expiry a key should be replaced.
 const keyExpiresSoon = 14 * 24 * time.Hour
 
-// CheckKey reports findings, without a subject, for a service-account key that is inactive, has expired or expires
-// soon, or belongs to a project other than projectID.
+// CheckKey returns findings about a service-account key that is inactive, has expired or expires
+// soon, or belongs to a project other than projectID. The findings have no subject.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 	const renew = "create a new key of the service account, put its JSON into the Secret, " +
 		"and delete this key once nothing else uses it"
@@ -473,7 +484,7 @@ func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 		found = append(found, report.Finding{Verdict: verdict, Found: fmt.Sprintf(format, args...), Remedy: remedy})
 	}
 	if key.Inactive {
-		add(report.Wrong, "activate it, or "+renew, "is inactive, as its file says")
+		add(report.Wrong, "activate it, or "+renew, "is inactive according to its file")
 	}
 	left, end := key.ValidUntil.Sub(now), key.ValidUntil.UTC().Format(time.DateTime)
 	switch {
@@ -486,7 +497,7 @@ func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 		add(report.Hint, renew, "expires at %s UTC, in %s", end, report.Count(int(left/(24*time.Hour)), "day"))
 	}
 	if key.ProjectID != "" && validation.IsUUID(projectID) && !strings.EqualFold(key.ProjectID, projectID) {
-		add(report.Hint, "correct projectId or the key, unless its service account was given rights in project "+projectID,
+		add(report.Hint, "correct projectId or the key, unless its service account has permissions in project "+projectID,
 			"belongs to a service account of another project, %.40q", key.ProjectID)
 	}
 	return found

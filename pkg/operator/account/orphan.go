@@ -19,26 +19,29 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// Whose classifies a server by what it belongs to.
+// Whose classifies a server by its owner.
 type Whose string
 
 // The results of WhoseIs, in the order in which they are checked.
 const (
-	// OfMachine means that a Machine names the server.
+	// OfMachine means that a Machine names the server (see Owners).
 	OfMachine Whose = "a Machine names it"
 	// Unmanaged means that the server lacks one of the driver's labels.
 	Unmanaged Whose = "it lacks a label of the manager's"
-	// OtherCluster means that the server carries none of the clusters' labels, or also a cluster label with another value:
-	// Gardener writes one value under two keys.
+	// OtherCluster means that the server does not carry the labels of any of the clusters, or
+	// carries an additional cluster label with another value. Gardener writes one value under two
+	// keys.
 	OtherCluster Whose = "it is of another cluster"
-	// Undetermined means that the server may be an orphan: the Machines of some namespaces were not read.
+	// Undetermined means that the server may be an orphan, but the Machines of some namespaces were
+	// not read.
 	Undetermined Whose = "the Machines of all namespaces could not be read"
-	// Orphan means none of the above. Age and deletion state do not matter.
+	// Orphan means that none of the above is true. The server's age and state do not matter.
 	Orphan Whose = "it is an orphan"
 )
 
-// WhoseIs defines an orphan: a server with both labels of the driver and the cluster labels of one of the clusters,
-// without a cluster label of another value, that no Machine of any namespace names.
+// WhoseIs classifies a server. An orphan carries both labels of the driver and the cluster labels
+// of one of the clusters, carries no cluster label with another value, and is named by no Machine
+// of any namespace.
 func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owners) Whose {
 	switch {
 	case len(owners.Of(server)) > 0:
@@ -85,14 +88,15 @@ func ClusterOf(server *provider.Server, clusters []map[string]string) map[string
 // Owners finds the Machines that name a server: by a ProviderID in any form, by the server's machine label, or by the
 // server's own name.
 type Owners struct {
-	// Incomplete means that Machines of other namespaces may be missing: then no server counts as an orphan.
+	// Incomplete means that Machines of other namespaces may be missing, so that no server counts
+	// as an orphan.
 	Incomplete bool
 
 	byID, byName map[string][]*v1alpha1.Machine
 }
 
-// NewOwners indexes the Machines, which must not change afterwards. Unless they are the Machines of all namespaces, the
-// caller sets Incomplete.
+// NewOwners returns an index of the Machines, which must not be changed afterwards. The caller must
+// set Incomplete unless machines has the Machines of all namespaces.
 func NewOwners(machines []v1alpha1.Machine) *Owners {
 	owners := &Owners{byID: map[string][]*v1alpha1.Machine{}, byName: map[string][]*v1alpha1.Machine{}}
 	for i := range machines {
@@ -105,7 +109,7 @@ func NewOwners(machines []v1alpha1.Machine) *Owners {
 	return owners
 }
 
-// Of returns the Machines that name the server, each once, matches by ID first.
+// Of returns the Machines that name the server, each only once, matches by ID first.
 func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	var all []*v1alpha1.Machine
 	for _, some := range [][]*v1alpha1.Machine{o.byID[server.ID], o.byName[server.Labels[provider.StackitMachineLabel]],
@@ -125,19 +129,21 @@ const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// IDsIn returns all UUIDs in a ProviderID, the server's among them, even in a form that the driver refuses: a search
-// for orphans must not miss a reference.
+// IDsIn returns all UUIDs in a ProviderID, one of which is the server's. It also accepts forms that
+// the driver refuses: a search for orphans must not miss a reference.
 func IDsIn(providerID string) []string {
 	return uuid.FindAllString(strings.ToLower(providerID), -1)
 }
 
-// NodeIDs returns the server IDs by which a Node identifies itself: those in its ProviderID, and its system UUID.
+// NodeIDs returns the IDs that may be the ID of a Node's server: the UUIDs in its ProviderID, and
+// its system UUID.
 func NodeIDs(node *corev1.Node) []string {
 	return append(IDsIn(node.Spec.ProviderID), strings.ToLower(node.Status.NodeInfo.SystemUUID))
 }
 
-// IsNodeOf reports whether a Node runs on a server: the ID matches, or one of the server's names, with or without a
-// domain, or one of its addresses. A Node normally has the name of its server and its Machine.
+// IsNodeOf reports whether a Node runs on a server: the server's ID, one of its addresses, or one
+// of its names, with or without a domain, matches. A Node normally has the name of its server and
+// its Machine.
 func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr) bool {
 	if slices.Contains(NodeIDs(node), server.ID) {
 		return true
@@ -167,19 +173,19 @@ func ParseClusterLabel(text string) (map[string]string, error) {
 	}
 	labels := map[string]string{key: value}
 	if errs := validation.ValidateLabels(labels, field.NewPath("label")); len(errs) > 0 {
-		return nil, fmt.Errorf("%q is not a label that a server can have: %w", text, errs.ToAggregate())
+		return nil, fmt.Errorf("%q is not a valid label of a server: %w", text, errs.ToAggregate())
 	}
 	return labels, nil
 }
 
-// ClusterLabels returns the labels that name a cluster.
+// ClusterLabels returns the cluster labels among labels.
 func ClusterLabels(labels map[string]string) map[string]string {
 	found := maps.Clone(labels)
 	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })
 	return found
 }
 
-// ClusterText formats cluster labels as key=value.
+// ClusterText formats cluster labels as key=value, separated by commas.
 func ClusterText(labels map[string]string) string {
 	var terms []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -188,7 +194,7 @@ func ClusterText(labels map[string]string) string {
 	return strings.Join(terms, ",")
 }
 
-// Carries reports whether labels contain all of wanted; false if wanted is empty.
+// Carries reports whether labels contain all of wanted. It returns false if wanted is empty.
 func Carries(labels, wanted map[string]string) bool {
 	for key, value := range wanted {
 		if actual, ok := labels[key]; !ok || actual != value {

@@ -38,7 +38,8 @@ const (
 	othersTimeout, othersInterval = time.Minute, 5 * time.Second
 )
 
-// Delete deletes the servers in ToDelete and reports each once its outcome is known. Calls of report do not overlap.
+// Delete deletes the servers in ToDelete, and calls report for each server once its outcome is
+// known. Calls of report do not overlap.
 func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	var reporting sync.Mutex
 	inParallel(p.ToDelete(), func(_ int, server *Server) {
@@ -58,7 +59,7 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 		server.end(Unknown, "interrupted, no DELETE was sent")
 		return
 	case err != nil:
-		server.end(Unknown, "it could not be read again, no DELETE was sent: %v", server.At.Failure(err))
+		server.end(Unknown, "the server could not be read again, no DELETE was sent: %v", server.At.Failure(err))
 		return
 	}
 	if reason := p.recheck(ctx, server.Shown, now); reason != "" {
@@ -126,7 +127,7 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	case err == nil:
 		s.end(StillThere, "it is %s, and its deletion is not retried: %s", server.Status, failure)
 	case provider.IsNotFound(err):
-		s.end(Unknown, "a read does not show it, which does not prove that it is gone: %s", failure)
+		s.end(Unknown, "a read did not find the server, but that does not prove that it is gone: %s", failure)
 	default:
 		s.end(Unknown, "%v; %s", s.At.Failure(err), failure)
 	}
@@ -145,7 +146,7 @@ func (s *Server) awaitOthers(ctx context.Context) error {
 				failure = s.At.Failure(err)
 			}
 		case slices.ContainsFunc(servers, isThis):
-			return false, errors.New("a list shows it")
+			return false, errors.New("a list still shows the server")
 		}
 		return len(servers) > 0, nil
 	})

@@ -32,9 +32,9 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		says    string
 	}{
 		"a Machine appears":           {(*rig).appear, refused, names},
-		"a Node appears":              {(*rig).join, refused, "Node n of the target cluster is this server"},
+		"a Node appears":              {(*rig).join, refused, "Node n of the target cluster runs on this server"},
 		"the last other Node goes":    {(*rig).leave, refused, "none of the 0 Nodes"},
-		"the MachineClass goes":       {(*rig).declass, refused, "it is of another cluster than the MachineClasses here"},
+		"the MachineClass goes":       {(*rig).declass, refused, "it belongs to another cluster than the MachineClasses here"},
 		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused, "it has changed"},
 		"its name changes": {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused,
 			"it has changed"},
@@ -42,12 +42,12 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"Machines cannot be read": {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused,
 			"cannot tell orphans without reading"},
 		"it cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) },
-			unknown, "it could not be read again, no DELETE was sent"},
+			unknown, "the server could not be read again, no DELETE was sent"},
 		"it is not shown": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404}) },
-			unknown, "it could not be read again, no DELETE was sent"},
-		"its addresses cannot be read": {
+			unknown, "the server could not be read again, no DELETE was sent"},
+		"the server's addresses cannot be read": {
 			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 502}) },
-			unknown, "its addresses cannot be read"},
+			unknown, "the server's addresses cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 	empty := func(after, duration time.Duration) iaasmock.Fault {
 		return iaasmock.Fault{EmptyProject: true, After: after, Duration: duration}
 	}
-	const nothingProved, nothingShown = "a read does not show it, which does not prove that it is gone",
+	const nothingProved, nothingShown = "a read did not find the server, but that does not prove that it is gone",
 		"shows no server at all in project"
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
@@ -111,7 +111,7 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
 		"the project is empty for a moment":   {[]iaasmock.Fault{empty(time.Second, 10*time.Second)}, gone, ""},
 		"the project is empty for a minute": {[]iaasmock.Fault{empty(0, time.Minute)}, unknown,
-			"it could not be read again"},
+			"the server could not be read again"},
 		"it hangs, and the project is empty": {
 			[]iaasmock.Fault{hangs, empty(6*time.Second, 25*time.Second)}, stillThere,
 			"it is DELETING, and its deletion is not retried: "},

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleteserver deletes unused servers whose IDs the user gives. It never selects servers itself: it is used
-// while the manager does not run, as in migrations and restores, when nothing can be proved about a whole cluster. The
-// method refusal holds the rules.
+// Package deleteserver deletes unused servers whose IDs the user gives. It never selects servers
+// itself: users need it while the manager does not run, as in migrations and restores, when orphans
+// cannot be proved for a whole cluster. The method refusal holds the rules.
 package deleteserver
 
 import (
@@ -31,40 +31,42 @@ const (
 	MaxServers = 100
 	// minAge is the minimum age of a server to delete: a younger one may still be in creation.
 	minAge = time.Hour
-	// atOnce is how many servers are read or deleted in parallel: a deletion mostly waits.
-	atOnce = 10
+	// maxParallel is the number of servers that are read or deleted in parallel: a deletion mostly
+	// waits.
+	maxParallel = 10
 	// factsTTL is the maximum age of the Machines and Nodes that a server is checked against. Listing them takes time in a
 	// large cluster, so deletions share the lists.
 	factsTTL = 5 * time.Second
 )
 
-// Outcome is the result for a server; "" while it is still to be deleted.
+// Outcome is the result for a server; "" until it is known.
 type Outcome string
 
 // The outcomes.
 const (
 	// Gone means that the server is proved gone.
 	Gone Outcome = "gone"
-	// StillThere means that a read still shows the server.
+	// StillThere means that the API still shows the server.
 	StillThere Outcome = "still there"
-	// Refused means that no DELETE was sent, for the Reason given.
+	// Refused means that no DELETE was sent. Reason has the cause.
 	Refused Outcome = "refused"
 	// NotFound means that the first read did not find the server.
 	NotFound Outcome = "not found"
-	// Unknown means that the result could not be observed.
+	// Unknown means that the result could not be determined.
 	Unknown Outcome = "unknown"
 )
 
 // Server is a server that the user named, and its outcome.
 type Server struct {
 	ID string
-	// At is the account in which the first read found the server. Shown is what it returned, Date the API's clock then.
+	// At is the account in which the first read found the server. Shown is the server in that
+	// answer, Date the answer's Date.
 	At    *account.Account
 	Shown *provider.Server
 	Date  time.Time
 
 	Outcome Outcome
-	// Reason is why the server is not Gone, and what to do, in one line.
+	// Reason describes in one line why the server is not Gone, and the remedy.
 	Reason string
 }
 
@@ -79,13 +81,13 @@ func (s *Server) end(outcome Outcome, format string, args ...any) {
 type Plan struct {
 	// Servers has one entry per ID, in the order of the IDs.
 	Servers []*Server
-	// Machines counts the Machines that name a server of one of the clusters, Namespaces are theirs. Nodes counts all
-	// Nodes.
+	// Machines counts the Machines that name a server of one of the clusters, Namespaces are the
+	// namespaces of these Machines. Nodes counts all Nodes.
 	Machines, Nodes int
 	Namespaces      []string
 	// Places are the projects and regions that were searched.
 	Places []string
-	// Problems are the reasons why others could not be searched.
+	// Problems are the reasons why other projects and regions could not be searched.
 	Problems []error
 
 	access   *account.Access
@@ -116,10 +118,11 @@ func (f *facts) isOfCluster(machine *v1alpha1.Machine, cluster map[string]string
 	})
 }
 
-// Look reads the servers and then what uses them: a Machine exists before its server. It changes nothing. Access must
-// have Control and Target. progress is called after each server read; its calls do not overlap. Look fails if the
-// Machines or MachineClasses of all namespaces, the Nodes of the target cluster, or the list of a cluster's servers
-// cannot be read.
+// Look reads the servers, and then the Machines and Nodes that may use them, in this order because
+// a Machine exists before its server. It changes nothing. Access must have Control and Target.
+// progress is called after each server; its calls do not overlap. Look fails if it cannot read the
+// Machines or MachineClasses of all namespaces, the Nodes of the target cluster, or the servers of
+// a cluster.
 func Look(ctx context.Context, access *account.Access, ids []string, progress func(read int)) (*Plan, error) {
 	p := &Plan{access: access, ofCluster: map[string][]string{}, reading: make(chan struct{}, 1)}
 	if err := p.readPlaces(ctx); err != nil {
@@ -155,10 +158,10 @@ func Look(ctx context.Context, access *account.Access, ids []string, progress fu
 	return p, nil
 }
 
-// inParallel calls do for each server, at most atOnce at a time.
+// inParallel calls do for each server, at most maxParallel at a time.
 func inParallel(servers []*Server, do func(i int, server *Server)) {
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for i, server := range servers {
 		group.Go(func() error {
 			do(i, server)
@@ -193,7 +196,7 @@ type observation struct {
 }
 
 // errAddresses means that a server's addresses are unknown: without them, no Node can be ruled out.
-var errAddresses = errors.New("its addresses cannot be read")
+var errAddresses = errors.New("the server's addresses cannot be read")
 
 // read reads a server and its addresses.
 func read(ctx context.Context, at *account.Account, id string) (*observation, error) {
@@ -206,7 +209,7 @@ func read(ctx context.Context, at *account.Account, id string) (*observation, er
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errAddresses, at.Failure(err))
 	case len(addresses) == 0: // a list may be empty for a while
-		return nil, fmt.Errorf("%w: the API shows none", errAddresses)
+		return nil, fmt.Errorf("%w: the API returned none", errAddresses)
 	}
 	return &observation{server, addresses, date}, nil
 }
@@ -327,11 +330,11 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 		return fmt.Sprintf("Machine %s/%s names it; delete both with: %s delete machine %s",
 			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
 	case isOurs && len(ids) > 0:
-		return fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
+		return fmt.Sprintf("it is a second server of Machine %s/%s, whose own server is %s: %s",
 			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 	}
 	return fmt.Sprintf("Machine %s/%s has its name, "+
-		"but by ProviderID and class it may be another cluster's: find its owner",
+		"but its ProviderID and class may be another cluster's: find the server's owner",
 		machine.Namespace, machine.Name)
 }
 
@@ -350,7 +353,7 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 		return fmt.Sprintf("it lacks the label %s or %s, so its owner is unknown: %s",
 			provider.StackitMachineLabel, provider.StackitMachineClassLabel, byHand)
 	case server.Name != server.Labels[provider.StackitMachineLabel]: // the driver refuses it, too
-		return fmt.Sprintf("its name is not %s, the value of its label %s: one of the two was edited: %s",
+		return fmt.Sprintf("its name is not %s, the value of its label %s, so one of them was edited: %s",
 			server.Labels[provider.StackitMachineLabel], provider.StackitMachineLabel, byHand)
 	case provider.OpenStackTag(server.Server) != "":
 		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
@@ -358,20 +361,20 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 	case len(account.ClusterLabels(server.Labels)) == 0:
 		return "it has no cluster label, so its owner is unknown: " + byHand
 	case cluster == nil:
-		return fmt.Sprintf("it is of another cluster than the MachineClasses here: its label is %s; "+
+		return fmt.Sprintf("it belongs to another cluster than the MachineClasses here: its label is %s; "+
 			"use the control cluster with its Machines or, if that is gone, see kubernetes/runbooks.md",
 			account.ClusterText(account.ClusterLabels(server.Labels)))
 	case server.date.IsZero(), server.CreatedAt.IsZero():
 		return "its age is unknown: the API shows no creation time, or its answer no Date; ask STACKIT"
 	case age < minAge:
-		return fmt.Sprintf("it is %s old, its creation may not be finished: run this again when it is older than %s",
+		return fmt.Sprintf("it is only %s old and may still be in creation: try again when it is older than %s",
 			age.Round(time.Second), minAge)
 	}
 	isTarget, text := false, account.ClusterText(cluster)
 	for i := range known.nodes {
 		node := &known.nodes[i]
 		if account.IsNodeOf(node, server.Server, server.addresses) {
-			return fmt.Sprintf("Node %s of the target cluster is this server: restore its Machine or, if it is to go, "+
+			return fmt.Sprintf("Node %s of the target cluster runs on this server: restore its Machine, or, to delete the server, "+
 				"drain and delete the Node first", node.Name)
 		}
 		isTarget = isTarget || slices.ContainsFunc(account.NodeIDs(node), func(id string) bool {
@@ -379,8 +382,8 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 		})
 	}
 	if !isTarget {
-		return fmt.Sprintf("none of the %d Nodes of the target cluster is a server of %s: is --target-kubeconfig "+
-			"that of another cluster? Without Nodes see kubernetes/runbooks.md", len(known.nodes), text)
+		return fmt.Sprintf("none of the %d Nodes of the target cluster runs on a server of %s: --target-kubeconfig "+
+			"may be for another cluster; if there are no Nodes, see kubernetes/runbooks.md", len(known.nodes), text)
 	}
 	return ""
 }

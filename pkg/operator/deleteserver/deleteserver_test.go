@@ -286,7 +286,7 @@ func TestRefuses(t *testing.T) {
 	}
 	const (
 		tag  = "kubernetes.io-cluster-shoot"
-		node = "Node n of the target cluster is this server: restore its Machine or"
+		node = "Node n of the target cluster runs on this server: restore its Machine, or"
 	)
 	for name, row := range map[string]struct {
 		prepare func(*rig)
@@ -301,9 +301,9 @@ func TestRefuses(t *testing.T) {
 			"second server of Machine shoot--demo/lost-1"},
 		"another cluster's Machine has its name": {
 			func(r *rig) { r.Add(named(lost, "elsewhere", "aws:///eu-central-1/i-0abc")) },
-			"Machine elsewhere/lost-1 has its name, but by ProviderID and class it may be another cluster's: find its owner"},
+			"Machine elsewhere/lost-1 has its name, but its ProviderID and class may be another cluster's: find the server's owner"},
 		"another cluster's new Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "")) },
-			"find its owner"},
+			"find the server's owner"},
 		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
 		"it carries no cluster's label":   {label(testrig.ClusterKey, nil), "it has no cluster label"},
 		"it is another cluster's":         {label(testrig.ClusterKey, "x"), "its label is kubernetes.io/cluster=x"},
@@ -311,18 +311,18 @@ func TestRefuses(t *testing.T) {
 		"its machine label was edited":    {label(provider.StackitMachineLabel, "lost-9"), "its name is not lost-9"},
 		"it has OpenStack's tag":          {label(tag, "1"), "OpenStack's tag " + tag},
 		"OpenStack's tag in metadata":     {func(r *rig) { r.metadata(tag, "1") }, "OpenStack's tag " + tag},
-		"it is young":                     {young, "it is 0s old"},
-		"it is young and in ERROR":        {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 0s old"},
-		"it is young and going":           {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 0s old"},
-		"our clock is ahead":              {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is 0s old"},
+		"it is young":                     {young, "it is only 0s old"},
+		"it is young and in ERROR":        {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is only 0s old"},
+		"it is young and going":           {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is only 0s old"},
+		"our clock is ahead":              {func(r *rig) { young(r); r.setClock(24 * hour) }, "it is only 0s old"},
 		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "its age is unknown"},
 		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "its age is unknown"},
-		"its addresses cannot be read": {
+		"the server's addresses cannot be read": {
 			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: 500}) },
-			"its addresses cannot be read"},
+			"the server's addresses cannot be read"},
 		"its addresses are an empty list": {
 			func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", EmptyList: true}) },
-			"its addresses cannot be read: the API shows none"},
+			"the server's addresses cannot be read: the API returned none"},
 		"a Node has its ID":   {withNode((*rig).hasID), node},
 		"a Node has its UUID": {withNode((*rig).hasUUID), node},
 		"a Node has its name": {withNode(func(_ *rig, n *corev1.Node) { n.Name = lost + ".example.org" }),
@@ -338,11 +338,11 @@ func TestRefuses(t *testing.T) {
 		}), node},
 		"a Ready Node has its ID": {func(r *rig) { r.node(corev1.ConditionTrue, r.hasID) }, node},
 		"no Node is left": {func(r *rig) { r.nodes = nil },
-			"none of the 0 Nodes of the target cluster is a server of kubernetes.io/cluster="},
+			"none of the 0 Nodes of the target cluster runs on a server of kubernetes.io/cluster="},
 		"the target is another cluster": {func(r *rig) {
 			r.nodes = []client.Object{testrig.Node("worker-0", testrig.OtherProject, corev1.ConditionTrue)}
 		},
-			"none of the 1 Nodes of the target cluster is a server of kubernetes.io/cluster="},
+			"none of the 1 Nodes of the target cluster runs on a server of kubernetes.io/cluster="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

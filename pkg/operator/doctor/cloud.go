@@ -81,7 +81,7 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 	switch {
 	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
-		d.notTried("the API: the credentials are those of the cluster's MachineClasses, unless others are named")
+		d.notTried("the API: by default its credentials come from the cluster's MachineClasses")
 	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
 		d.unknown(subject, problem.Error(), "")
 	case errors.As(problem, &status):
@@ -190,9 +190,9 @@ func (p *accountCheck) checkToken(context.Context) {
 	var unanswered *url.Error
 	switch err := p.first.err; {
 	case errors.As(err, &unusable):
-		p.wrong(subject, "not asked for: "+unusable.Error(), credentialsRemedy(unusable))
+		p.wrong(subject, "not requested: "+unusable.Error(), credentialsRemedy(unusable))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not asked for: "+err.Error()+": it is a file of the sidecar's pod",
+		p.unknown(subject, "not requested: "+err.Error()+": the file is in the sidecar's pod",
 			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
@@ -300,7 +300,7 @@ func (p *accountCheck) checkReads(ctx context.Context) {
 	var unusable *spi.CredentialsError
 	isRefused := account.Status(p.first.err) == http.StatusUnauthorized && !p.Sessions.Config.NoAuth
 	if isRefused || errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) {
-		p.notTried("reads of the API: there is no token for them")
+		p.notTried("reads of the API: there is no token")
 		return
 	}
 	for i := range driverReads {

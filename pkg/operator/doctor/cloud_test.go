@@ -174,11 +174,11 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG service-account key: key ", "expired at "}},
 		"an inactive key that expired": {
 			func(_ *testing.T, s *sick) { s.key["active"], s.key["validUntil"] = false, inDays(-1) },
-			1, []string{" is inactive, ", " expired at "}},
+			1, []string{" is inactive ", " expired at "}},
 		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
 			0, []string{"FINE service-account key: key ", "valid until "}},
 		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false },
-			1, []string{"WRONG service-account key: key ", "is inactive, as its file says; activate it, or create a new key"}},
+			1, []string{"WRONG service-account key: key ", "is inactive according to its file; activate it, or create a new key"}},
 		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
 			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
 				"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},
@@ -197,7 +197,7 @@ func TestAccounts(t *testing.T) {
 			"set the sidecar's variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
 		"a key of another project": {func(_ *testing.T, s *sick) { s.key["projectId"] = iaasmock.SecondProjectID },
 			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` +
-				iaasmock.SecondProjectID + `"; correct projectId or the key, unless its service account was given rights in ` +
+				iaasmock.SecondProjectID + `"; correct projectId or the key, unless its service account has permissions in ` +
 				"project " + iaasmock.DefaultProjectID, "FINE token: granted"}},
 		"a key of 2025": {func(_ *testing.T, s *sick) {
 			delete(s.key, "projectId")
@@ -248,7 +248,7 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
 		"a variable that is wrong": {
 			func(_ *testing.T, s *sick) { s.configError = errors.New("STACKIT_IAAS_ENDPOINT is no URL") },
-			1, []string{"WRONG environment: the API is not asked: STACKIT_IAAS_ENDPOINT is no URL; correct the variable"}},
+			1, []string{"WRONG environment: the API is not called: STACKIT_IAAS_ENDPOINT is no URL; correct the variable"}},
 		"an endpoint that nobody may ask": {func(_ *testing.T, s *sick) { s.config.NoAuth = true },
 			2, []string{"HINT service-account key: not used: STACKIT_NO_AUTH is set", "UNKNOWN reads: servers: "}},
 	} {
@@ -349,12 +349,12 @@ func TestIdentities(t *testing.T) {
 		"a file": {time.Hour, nil, "here",
 			0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
 		"a file that is not here": {0, nil, podFile,
-			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not asked for: ",
-				"it is a file of the sidecar's pod"}},
+			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not requested: ",
+				"the file is in the sidecar's pod"}},
 		"a file elsewhere": {0, nil, "/a/token",
 			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
 		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",
-			1, []string{"WRONG token: not asked for: the workload identity's token is for the Kubernetes API server"}},
+			1, []string{"WRONG token: not requested: the workload identity's token is for the Kubernetes API server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,12 +53,12 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 		return
 	}
 	if len(classes) == 0 {
-		d.hint(subject, "there is none", "name the namespace of the Machines with -n")
+		d.hint(subject, "there is none", "set the namespace of the Machines with -n")
 	}
 	clusters := map[string]string{}
 	for _, class := range classes {
 		if class.IsForeign() {
-			d.hint(class.Subject(), fmt.Sprintf("is of provider %q: for another sidecar, not checked", class.Provider),
+			d.hint(class.Subject(), fmt.Sprintf("belongs to provider %q, so to another sidecar; not checked", class.Provider),
 				"if STACKIT is meant, set provider to "+provider.StackitProviderName)
 			continue
 		}
@@ -98,12 +98,12 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 			"the subcommand validate shows all of them")
 	}
 	if len(inputs.ClusterLabels) == 0 {
-		d.hint(subject, "has no cluster label: servers are told apart by the names of Machine and class only",
+		d.hint(subject, "has no cluster label: servers are distinguished only by the names of Machine and class",
 			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, "+
 				"with a value for this cluster alone, and roll to it; never add it to a class that has machines")
 	}
 	if len(d.result.Findings) == before {
-		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s",
+		d.fine(subject, fmt.Sprintf("provider, credentials and %s are present, in %s",
 			apis.SecretUserData, strings.Join(names, " and ")))
 	}
 	return inputs.ClusterLabels
@@ -257,7 +257,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	switch {
 	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
 		d.wrong(subject, text+", --namespace="+namespace,
-			"the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
+			"the flag must be the namespace of the Machines: correct it, or set another namespace with -n")
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to 0", asMigration)
 	case wanted == 0:
@@ -285,7 +285,7 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 		d.unknown(subject, "the image's tag does not show it", "use the image of "+managerVersion)
 	default:
 		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion),
-			"use versions that go together (kubernetes/upgrade.md)")
+			"use compatible versions (kubernetes/upgrade.md)")
 	}
 }
 
@@ -313,7 +313,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || lease.Spec.RenewTime == nil {
-		d.wrong(subject, "it has no holder", "see the line about its Deployment")
+		d.wrong(subject, "has no holder", "see the line about its Deployment")
 		return
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second

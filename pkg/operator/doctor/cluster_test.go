@@ -118,14 +118,14 @@ func TestCluster(t *testing.T) {
 		says  []string
 	}{
 		"nothing": {nil, 0, []string{
-			"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, " +
+			"FINE MachineClass shoot--demo/worker: provider, credentials and userData are present, " +
 				"in Secret shoot--demo/credentials",
 			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, " +
 				"image registry/machine-controller-manager:v",
 			"FINE manager's version: v", "FINE sidecar: container sidecar of Deployment shoot--demo/mcm",
 			"FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
 			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: " +
-				"it uses the token of the Pod itself\nnot tried: POST, PATCH and DELETE: "}},
+				"it uses the Pod's own token\nnot tried: POST, PATCH and DELETE: "}},
 		"a class without userData": {func(c *clinic) { delete(c.secret().Data, "userData") },
 			1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
 		"a class whose Secret does not exist": {func(c *clinic) { c.remove(c.secret()) },
@@ -147,7 +147,7 @@ func TestCluster(t *testing.T) {
 			1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
 		"a class of another provider": {func(c *clinic) { c.class().Provider = "aws" },
 			2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT",
-				`HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
+				`HINT MachineClass shoot--demo/worker: belongs to provider "aws"`}},
 		"a class with a wrong providerSpec": {func(c *clinic) { c.class().ProviderSpec.Raw = []byte(`{"imageId":"x"}`) },
 			1, []string{"WRONG MachineClass shoot--demo/worker: ", "error", "the subcommand validate shows all of them"}},
 		"a class without a cluster label": {
@@ -214,13 +214,13 @@ func TestCluster(t *testing.T) {
 				return w.List(ctx, list, o...)
 			}
 		}, 2, []string{"UNKNOWN cluster with the Machines: not checked: " +
-			"this cluster knows no Machines: is it the one that the machines join?"}},
+			"the resource Machine does not exist in this cluster: it may be the cluster that the machines join"}},
 		"a namespace that is mistyped": {func(c *clinic) { c.Access.Namespace = "typo" },
 			2, []string{"UNKNOWN cluster with the Machines: not checked: namespace typo does not exist"}},
 		"a Secret of another namespace": {
 			func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
 			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: " +
-				"the sidecar reads Secrets of its own namespace"}},
+				"the sidecar reads only Secrets of its own namespace"}},
 
 		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
 			1, []string{"WRONG lease machine-controller: does not exist: no Pod has ever led"}},
@@ -234,12 +234,12 @@ func TestCluster(t *testing.T) {
 		}, 0, []string{"FINE lease machine-controller-manager: not used: --leader-elect=false",
 			"FINE lease machine-controller: not used: --leader-elect=false"}},
 		"a lease nobody holds": {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil },
-			1, []string{"WRONG lease machine-controller-manager: it has no holder"}},
+			1, []string{"WRONG lease machine-controller-manager: has no holder"}},
 
 		"no target cluster": {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" },
 			0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
 		"the sidecar's own cluster": {func(c *clinic) { c.sidecar.Args = c.sidecar.Args[1:] },
-			0, []string{"not tried: the sidecar's login to the target cluster, its own: it uses the token of the Pod itself"}},
+			0, []string{"not tried: the sidecar's login to the target cluster, its own: it uses the Pod's own token"}},
 		"a Secret of which one key is mounted": {func(c *clinic) {
 			c.target.Data["config"] = c.target.Data["kubeconfig"]
 			delete(c.target.Data, "kubeconfig")
@@ -273,7 +273,7 @@ func TestCluster(t *testing.T) {
 				text := string(c.target.Data["kubeconfig"])
 				c.target.Data["kubeconfig"] = []byte(strings.Replace(text, "user: u}", "user: v}", 1))
 			},
-			1, []string{"the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig names no cluster or user"}},
+			1, []string{"the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig has no cluster or user"}},
 		"no Secret": {func(c *clinic) { c.remove(c.target) },
 			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
 		"no ConfigMap": {func(c *clinic) {

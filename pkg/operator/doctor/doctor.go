@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor checks whether a sidecar can work with the credentials and the cluster that the user named. It makes
-// the reads that a sidecar makes, and changes nothing.
+// Package doctor checks whether a sidecar can work with the user's credentials and cluster. It
+// makes the same reads as a sidecar, and changes nothing.
 package doctor
 
 import (
@@ -20,12 +20,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// Doctor runs one examination. It is used once.
+// Doctor runs one examination. It must not be reused.
 type Doctor struct {
 	*account.Access
-	// ConfigError is why the Config of Sessions cannot be used; if it is set, the API is not called.
+	// ConfigError is the error in the Config of Sessions; nil if there is none. If it is set, the
+	// API is not called.
 	ConfigError error
-	// Report is called with each Finding as it is made; may be nil.
+	// Report is called with each Finding as soon as it is found; nil means no calls.
 	Report func(report.Finding)
 
 	result Result
@@ -40,10 +41,10 @@ type Doctor struct {
 	manager, sidecar, otherSidecar *workload
 }
 
-// Result is what Examine found.
+// Result holds the findings of Examine.
 type Result struct {
 	Findings report.Findings `json:"findings"`
-	// NotTried lists what was not checked, and therefore stays unknown.
+	// NotTried lists the checks that were not made, so that their results are unknown.
 	NotTried []string `json:"notTried"`
 }
 
@@ -63,7 +64,7 @@ var clusterChecks = []func(*Doctor, context.Context){
 	(*Doctor).checkTarget,
 }
 
-// Examine runs all checks.
+// Examine runs all checks and returns their findings.
 func (d *Doctor) Examine(ctx context.Context) *Result {
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
@@ -103,7 +104,7 @@ func (d *Doctor) reachCluster(ctx context.Context) {
 
 func (d *Doctor) examineAccounts(ctx context.Context) {
 	if d.ConfigError != nil {
-		d.wrong("environment", "the API is not asked: "+d.ConfigError.Error(), "correct the variable")
+		d.wrong("environment", "the API is not called: "+d.ConfigError.Error(), "correct the variable")
 		return
 	}
 	accounts, problems := d.Accounts(ctx, d.Namespace)

@@ -135,7 +135,7 @@ func (d *Doctor) contentOf(
 	return nil, nil, nil
 }
 
-var errOwnToken = errors.New("it uses the token of the Pod itself")
+var errOwnToken = errors.New("it uses the Pod's own token")
 
 // loginOf returns the login of a kubeconfig. It uses only the mounted files: it runs no program and reads no local
 // file. Its errors never contain the kubeconfig's content.
@@ -147,7 +147,7 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	current := config.Contexts[config.CurrentContext]
 	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if cluster == nil || auth == nil {
-		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s names no cluster or user", file)
+		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no cluster or user", file)
 	}
 	// mounted returns the mounted file that the kubeconfig names; nil if it is not among them.
 	mounted := func(name string) []byte {

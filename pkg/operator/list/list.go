@@ -18,39 +18,43 @@ import (
 // APIVersion is the API version of the kinds Machine and Server in JSON and YAML.
 const APIVersion = "mcm-stackit/v1"
 
-// Unknown stands for a value that was not read, such as the state of a server.
+// Unknown replaces a value that could not be read, such as the state of a server.
 const Unknown = "unknown"
 
-// Machine is a Machine with its servers. Its metadata hold the Machine's name, namespace and creation time.
+// Machine is a Machine with its servers. Its metadata holds the Machine's name, namespace and
+// creation time.
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
 	Class string `json:"class"`
-	// Cluster is the cluster label of its class as key=value; "" if there is none or it is unknown.
+	// Cluster is the cluster label of the Machine's class as key=value; "" if there is none or it
+	// is unknown.
 	Cluster string `json:"cluster,omitempty"`
-	// Owner is the controller that created it, such as MachineSet worker-74cdf; "" if there is none.
+	// Owner is the controller that created the Machine, such as MachineSet worker-74cdf; "" if
+	// there is none.
 	Owner string `json:"owner,omitempty"`
-	// Phase is "" until the manager sets it. PhaseSince is when the manager last wrote it.
+	// Phase is the Machine's phase; "" until the manager sets it. PhaseSince is when the manager
+	// last wrote the phase.
 	Phase      string      `json:"phase"`
 	PhaseSince metav1.Time `json:"phaseSince,omitzero"`
 	ProviderID string      `json:"providerID,omitempty"`
 	Node       string      `json:"node,omitempty"`
 	Ready      Readiness   `json:"ready"`
-	// Server is the ID of its server, or else the ID in its ProviderID. State is the server's state; "" without a server,
-	// Unknown if the server was not read.
+	// Server is the ID of the Machine's server or, if none was found, the ID in the ProviderID.
+	// State is the server's state; "" without a server, Unknown if the server was not read.
 	Server string `json:"server,omitempty"`
 	State  string `json:"state,omitempty"`
-	// LastOperation is nil until the manager reports one.
+	// LastOperation is the last operation that the manager reported; nil if there is none.
 	LastOperation *v1alpha1.LastOperation `json:"lastOperation,omitempty"`
 	Notes         []Note                  `json:"notes,omitempty"`
-	// Servers are the Machine's own servers, the server that the driver uses first, followed by servers that it names but
-	// does not own.
+	// Servers are the Machine's own servers, with the server that the driver uses at the start,
+	// followed by servers that the Machine names but does not own.
 	Servers []*Server `json:"servers,omitempty"`
 }
 
-// Server is a server of a checked cluster, or of a Machine. Its metadata hold its ID as the name, and its creation
-// time.
+// Server is a server of a checked cluster, or of a Machine. Its metadata holds its ID as the name,
+// and its creation time.
 type Server struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -58,8 +62,8 @@ type Server struct {
 	ServerName string `json:"name"`
 	ProjectID  string `json:"projectId"`
 	Region     string `json:"region"`
-	// Cluster is the checked cluster label that it matches, as key=value, or else its own cluster label; "" if it has
-	// none.
+	// Cluster is the checked cluster label that the server matches, as key=value, or else the
+	// server's own cluster label; "" if it has none.
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
 	// Machine and MachineNamespace name the Machine that owns the server. Without an owner, MachineNamespace is "" and
@@ -70,26 +74,30 @@ type Server struct {
 	MachineType      string `json:"machineType"`
 	Zone             string `json:"zone,omitempty"`
 	Notes            []Note `json:"notes,omitempty"`
-	// Addresses are those of its NICs, Unknown alone if they could not be read. They are read for a query about one
-	// Machine or server, Console for one about a server.
+	// Addresses are the addresses of the server's NICs; only Unknown if they could not be read.
+	// Addresses is set only by a query about one Machine or server, Console only by a query about
+	// one server.
 	Addresses []string `json:"addresses,omitempty"`
 	Console   *Console `json:"console,omitempty"`
 }
 
-// Console is what a server's console log explains, in the words of kubernetes/runbooks.md, and the lines that show it.
-// Cause is "" if no pattern matches, Unknown if it could not be read.
+// Console is the result of reading a server's console log. Cause is the cause of a failure, as
+// listed in kubernetes/runbooks.md: "" if no pattern matches, Unknown if the log could not be read.
+// Lines shows the matching lines.
 type Console struct {
 	Cause string   `json:"cause"`
 	Lines []string `json:"lines,omitempty"`
 }
 
-// DeepCopyObject makes a Machine a runtime.Object for the printers. The copy is shallow: printers make no copies.
+// DeepCopyObject implements runtime.Object, which the printers require of a Machine. The copy is
+// shallow: printers do not copy.
 func (m *Machine) DeepCopyObject() runtime.Object {
 	same := *m
 	return &same
 }
 
-// DeepCopyObject makes a Server a runtime.Object for the printers. The copy is shallow: printers make no copies.
+// DeepCopyObject implements runtime.Object, which the printers require of a Server. The copy is
+// shallow: printers do not copy.
 func (s *Server) DeepCopyObject() runtime.Object {
 	same := *s
 	return &same
@@ -99,35 +107,36 @@ func (s *Server) DeepCopyObject() runtime.Object {
 type Result struct {
 	// Time is when the data was read.
 	Time time.Time
-	// Machines are the Machines of the namespace or of all namespaces, sorted by namespace and name.
+	// Machines are the Machines of the query, sorted by namespace and name.
 	Machines []*Machine
-	// Servers are sorted by cluster, Machine and age.
+	// Servers are the servers of the query, sorted by cluster, Machine and age.
 	Servers []*Server
-	// Clusters are counts of the shown objects, sorted by label.
+	// Clusters counts the shown objects by cluster, sorted by label.
 	Clusters []*Cluster
-	// MachinesRead, ServersRead and OrphansRead mean that the clusters' counts of Machines (also ready ones), servers and
-	// orphans are complete.
+	// MachinesRead, ServersRead and OrphansRead mean that the clusters' counts of Machines and
+	// ready Machines, of servers and of orphans are complete.
 	MachinesRead, ServersRead, OrphansRead bool
-	// Read is the number of servers read, by place: "project x in eu01".
+	// Read is the number of servers read, by project and region: "project x in eu01".
 	Read map[string]int
-	// NotChecked counts the managed servers of clusters that no class here names, by cluster label.
+	// NotChecked counts the managed servers of other clusters, which no class here names, by
+	// cluster label.
 	NotChecked map[string]int
-	// Stale lists which readiness is out of date, and for how long.
+	// Stale lists the namespaces whose readiness is out of date, and for how long, as sentences.
 	Stale []string
-	// Unknown lists what could not be read, and why, each cause once.
+	// Unknown lists the data that could not be read, and the cause, each cause only once.
 	Unknown []string
 }
 
 // Cluster counts the objects of one cluster label.
 type Cluster struct {
-	// Label is key=value; "" stands for classes without a cluster label.
+	// Label is the cluster label as key=value; "" stands for classes without a cluster label.
 	Label string
 	// Stale means that Ready is out of date.
 	Stale                             bool
 	Machines, Ready, Servers, Orphans int
 }
 
-// Readiness is what the manager last reported about a Machine's Node.
+// Readiness is the state of a Machine's Node that the manager last reported.
 type Readiness string
 
 // The values of Readiness.
@@ -135,9 +144,10 @@ const (
 	Ready       Readiness = "yes"
 	NotReady    Readiness = "no"
 	NeverJoined Readiness = "never joined"
-	// NoNode is for a Machine that needs no Node, or does not have one yet.
+	// NoNode means that the Machine needs no Node, or does not have one yet.
 	NoNode Readiness = ""
-	// WasReady and WasNotReady are for Terminating Machines, and for Machines whose manager is not running.
+	// WasReady and WasNotReady mean that the state may be out of date: the Machine is Terminating,
+	// or its manager is not running.
 	WasReady    Readiness = "was yes"
 	WasNotReady Readiness = "was no"
 )
@@ -147,54 +157,57 @@ type NoteKind string
 
 // The kinds of notes.
 const (
-	// NoteStuck is a Machine whose last operation failed. About is the driver's reason, or the manager's code if the text
-	// has no reason.
+	// NoteStuck marks a Machine whose last operation failed. About is the driver's reason, or the
+	// manager's code if the text has no reason.
 	NoteStuck NoteKind = "stuck"
-	// NoteListedOtherwise is a Machine whose server the manager will delete as an orphan, because the driver lists it with
-	// a ProviderID that differs from the Machine's.
+	// NoteListedOtherwise marks a Machine whose server the manager will delete as an orphan: the
+	// driver lists the server with a ProviderID that differs from the Machine's.
 	NoteListedOtherwise NoteKind = "ProviderID in another form"
-	// NoteOrphan is a server that account.WhoseIs calls an orphan.
+	// NoteOrphan marks a server that is an orphan according to account.WhoseIs.
 	NoteOrphan NoteKind = "orphan"
-	// NoteDuplicate is a second server of a Machine.
+	// NoteDuplicate marks a second server of a Machine.
 	NoteDuplicate NoteKind = "duplicate"
-	// NoteAnothers is a server that a Machine names but, by its labels, does not own.
+	// NoteAnothers marks a server that a Machine names, but whose labels show another owner.
 	NoteAnothers NoteKind = "labels of another"
-	// NoteAnothersServer is a Machine whose ProviderID names another Machine's server.
+	// NoteAnothersServer marks a Machine whose ProviderID names another Machine's server.
 	NoteAnothersServer NoteKind = "server of another Machine"
-	// NoteClassDeleted is a Machine whose class does not exist.
+	// NoteClassDeleted marks a Machine whose class does not exist.
 	NoteClassDeleted NoteKind = "class deleted"
-	// NoteClassForeign is a Machine whose class is another provider's.
+	// NoteClassForeign marks a Machine whose class belongs to another provider.
 	NoteClassForeign NoteKind = "class of another provider"
-	// NoteElsewhere is a Machine whose server is not where its class and Secret say.
+	// NoteElsewhere marks a Machine whose server is not in the project and region of its class and
+	// Secret.
 	NoteElsewhere NoteKind = "in another project or region"
-	// NoteSecretMissing is a Machine whose class's Secret does not exist.
+	// NoteSecretMissing marks a Machine whose class refers to a Secret that does not exist.
 	NoteSecretMissing NoteKind = "Secret missing"
-	// NoteNoServer is a Machine whose server does not exist.
+	// NoteNoServer marks a Machine whose server does not exist.
 	NoteNoServer NoteKind = "no server"
-	// NoteNeverJoined is a Machine whose server runs, but did not join the target cluster in time.
+	// NoteNeverJoined marks a Machine whose server runs, but did not join the target cluster in
+	// time.
 	NoteNeverJoined NoteKind = "no Node"
-	// NoteStranger is a server that belongs to none of the clusters here.
+	// NoteStranger marks a server that belongs to none of the clusters here.
 	NoteStranger NoteKind = "not managed here"
-	// NoteFault is a server in state ERROR.
+	// NoteFault marks a server in state ERROR.
 	NoteFault NoteKind = "fault"
-	// NoteUnknown is a server that may be an orphan, or a Machine that may or may not have a server.
+	// NoteUnknown marks a server that may be an orphan, or a Machine for which it is unknown
+	// whether it has a server.
 	NoteUnknown NoteKind = Unknown
 )
 
 // Note is a remark about a server or Machine.
 type Note struct {
 	Kind NoteKind `json:"kind"`
-	// About is a detail of some kinds, such as the reason why a Machine is stuck.
+	// About is a detail that some kinds have, such as the reason why a Machine is stuck.
 	About string `json:"about,omitempty"`
-	// Reason is what was found, in one line.
+	// Reason describes in one line what was found.
 	Reason string `json:"reason,omitempty"`
-	// Cause is the cause; "" if unknown.
+	// Cause is the probable cause; "" if unknown.
 	Cause string `json:"cause,omitempty"`
-	// Remedy is what to do about it; "" if unknown.
+	// Remedy describes how to fix the cause; "" if unknown.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// String returns the note in a few words.
+// String returns the note in a few words, for a table cell.
 func (n *Note) String() string {
 	switch {
 	case n.About == "":

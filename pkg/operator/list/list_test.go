@@ -199,7 +199,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			id := r.Server("x-right", own("x-right"))
 			r.Add(testrig.WithNode(testrig.Machine("x-right", "worker", id), corev1.ConditionTrue))
 			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + id
-		}, "server of another Machine", "is that of Machine shoot--demo/x-right correct"},
+		}, "server of another Machine", "belongs to Machine shoot--demo/x-right correct"},
 		"two servers from OpenStack": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID, m.Annotations = "", map[string]string{"stackit.cloud/migrated-machine": "true"}
 			r.Server(m.Name, nil)
@@ -228,7 +228,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 		"a Node that does not come": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + r.Server(m.Name, own(m.Name))
 			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
-		}, "no Node", "server ACTIVE, 7m old, no Node its console log tells whether"},
+		}, "no Node", "server ACTIVE, 7m old, no Node its console log shows whether"},
 		"a text with a code beside it": {said("no code", "Internal"), "stuck: Internal", "no code"},
 		"a text without a code":        {said("no code", ""), "stuck: Unknown", "no code"},
 		"about to be made": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
@@ -238,7 +238,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			"unknown, Secret missing", "Secret shoot--demo/credentials does not exist " + remedyNoSecret},
 		"a Secret of another namespace": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
 			r.Objects[1].(*v1alpha1.MachineClass).SecretRef.Namespace = "other"
-		}, "unknown, Secret missing", "the sidecar reads Secrets of its own namespace"},
+		}, "unknown, Secret missing", "the sidecar reads only Secrets of its own namespace"},
 		"a project that looks empty": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
 			r.Access.Clock = instantly{}
 			r.Cloud.Inject(iaasmock.Fault{EmptyProject: true})
@@ -430,10 +430,10 @@ func TestAServerThatIsNowhere(t *testing.T) {
 		"refused": {"nobody", fails("ListServers"), "NoPermission"},
 		"a Machine names it": {goneID, func(r *testrig.Rig) {
 			r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionTrue))
-		}, "Machine shoot--demo/lost names it, and no read shows it"},
+		}, "Machine shoot--demo/lost names it, but no read shows it"},
 		"a Machine has the name": {"lost", func(r *testrig.Rig) {
 			r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionTrue))
-		}, "Machine shoot--demo/lost names it, and no read shows it"},
+		}, "Machine shoot--demo/lost names it, but no read shows it"},
 		"an empty project": {"nobody", func(r *testrig.Rig) {
 			r.Access.Clock = instantly{}
 			r.Cloud.Inject(iaasmock.Fault{EmptyProject: true})

@@ -28,11 +28,13 @@ import (
 )
 
 const (
-	// silence is how long the manager may report nothing about a Machine: a driver call ends within 10 minutes
-	// (provider.DefaultCreationWait), and the manager records its end.
-	silence = 10 * time.Minute
-	// joining is the age of a server by which its Node should exist: it boots and joins within minutes.
-	joining = 5 * time.Minute
+	// maxSilence is the longest time without a report of the manager about a Machine that does not
+	// count as stuck: a driver call ends within 10 minutes (provider.DefaultCreationWait), and the
+	// manager records its end.
+	maxSilence = 10 * time.Minute
+	// joinTimeout is the age at which a server's Node should exist: servers boot and join within
+	// minutes.
+	joinTimeout = 5 * time.Minute
 )
 
 // Remedies of notes that do not come from a driver call.
@@ -70,7 +72,7 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	case v.whose == account.OfMachine:
 		machine := v.named[0]
 		return []Note{{Kind: NoteAnothers, About: anothersLabel(machine, v.Server), Remedy: remedyLabel,
-			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project",
+			Reason: fmt.Sprintf("Machine %s/%s names it, but belongs to another cluster, class or project",
 				machine.Namespace, machine.Name)}}
 	case v.whose == account.Orphan && v.IsDeleting():
 		return []Note{{Kind: NoteOrphan, About: "being deleted", Reason: "no Machine of any namespace names it",
@@ -174,12 +176,12 @@ func (s *observation) machineNotes(machine *machineView) []Note {
 	}
 	if machine.class != nil && machine.class.IsForeign() {
 		notes = append(notes, Note{Kind: NoteClassForeign,
-			Reason: fmt.Sprintf("MachineClass %s is of provider %q: STACKIT's sidecar does not serve it",
+			Reason: fmt.Sprintf("MachineClass %s belongs to provider %q: STACKIT's sidecar ignores it",
 				machine.class.Name, machine.class.Provider)})
 	}
 	if server, at := machine.server(), s.placeOf(machine); server != nil && at != nil && at != server.at {
 		notes = append(notes, Note{Kind: NoteElsewhere, Remedy: remedyElsewhere,
-			Reason: fmt.Sprintf("server %s is in %v, and class or Secret name %v now", server.ID, server.at, at)})
+			Reason: fmt.Sprintf("server %s is in %v, but class or Secret now name %v", server.ID, server.at, at)})
 	}
 	if machine.class != nil && s.secretless[machine.class.Subject()] != "" {
 		notes = append(notes,
@@ -199,10 +201,10 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 	last, phase := machine.Status.LastOperation, machine.Status.CurrentStatus.Phase
 	if phase == "" && last.Description == "" {
 		if len(machine.servers) > 0 || machine.DeletionTimestamp != nil ||
-			s.now.Sub(machine.CreationTimestamp.Time) < silence {
+			s.now.Sub(machine.CreationTimestamp.Time) < maxSilence {
 			return nil
 		}
-		return []Note{stuckNote("nothing at all", "the manager has reported nothing since the Machine was created", silent)}
+		return []Note{stuckNote("nothing at all", "the manager has not reported anything since the Machine was created", silent)}
 	}
 	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning ||
 		phase == v1alpha1.MachineAvailable {
@@ -229,7 +231,7 @@ func stuckNote(about, text, row string) Note {
 func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 	server := machine.server()
 	if server == nil || !server.IsActive() || server.CreatedAt.IsZero() || machine.DeletionTimestamp != nil ||
-		s.readiness(machine) != NeverJoined || s.now.Sub(server.CreatedAt) < joining {
+		s.readiness(machine) != NeverJoined || s.now.Sub(server.CreatedAt) < joinTimeout {
 		return nil
 	}
 	if !validation.IsUUID(server.ID) {
@@ -239,7 +241,7 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 		Kind: NoteNeverJoined,
 		Reason: fmt.Sprintf("server ACTIVE, %s old, no Node",
 			duration.HumanDuration(s.now.Sub(server.CreatedAt).Truncate(time.Minute))),
-		Remedy: fmt.Sprintf("its console log tells whether user data ran, the network reaches the API server, "+
+		Remedy: fmt.Sprintf("its console log shows whether user data ran, the network reaches the API server, "+
 			"the bootstrap token is valid and the kubelet runs: stackit server log %s --project-id %s --region %s",
 			server.ID, server.at.project, server.at.region),
 	}}
@@ -271,7 +273,7 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		return &Note{Kind: NoteNoServer, Reason: report.OneLine(err.Error()), Remedy: remedyProviderID}
 	case s.ownerOf(id) != nil:
 		return &Note{Kind: NoteAnothersServer, Remedy: "correct the Machine's spec.providerID",
-			Reason: fmt.Sprintf("server %s is that of Machine %s/%s", id, s.ownerOf(id).Namespace, s.ownerOf(id).Name)}
+			Reason: fmt.Sprintf("server %s belongs to Machine %s/%s", id, s.ownerOf(id).Namespace, s.ownerOf(id).Name)}
 	case !slices.Contains(at.gone, id):
 		return &Note{Kind: NoteUnknown,
 			Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}

@@ -41,13 +41,14 @@ var errEmptyOnce = fmt.Errorf("a list showed no server at all, "+
 
 // Query selects what a Result contains.
 type Query struct {
-	// Cluster limits the result to one cluster label; nil means the cluster labels of the classes.
+	// Cluster limits the result to the clusters with these labels; nil means the cluster labels of
+	// the classes.
 	Cluster map[string]string
 	// AllNamespaces selects the Machines of all namespaces, and the projects of the MachineClasses there.
 	AllNamespaces bool
 	// Machine selects one Machine of the namespace by name; "" means all.
 	Machine string
-	// Server selects one server by ID or name, whatever it belongs to; "" means all.
+	// Server selects one server by ID or name, whatever cluster it belongs to; "" means all.
 	Server string
 }
 
@@ -101,8 +102,8 @@ type place struct {
 
 func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.project, p.region) }
 
-// Read reads and joins the data for a query within ReadTimeout. Failed reads do not end it: they are listed in the
-// Result's Unknown.
+// Read reads and joins the data for a query within ReadTimeout. It continues after failed reads,
+// and lists them in the Result's Unknown.
 func Read(parent context.Context, o *account.Access, query Query) *Result {
 	ctx, cancel := o.Bounded(parent)
 	defer cancel()
@@ -287,7 +288,7 @@ func (s *observation) readAsked(ctx context.Context) (found bool) {
 		}
 	}
 	if !found && named != "" {
-		s.miss("server "+asked, fmt.Sprintf("Machine %s names it, and no read shows it", named))
+		s.miss("server "+asked, fmt.Sprintf("Machine %s names it, but no read shows it", named))
 	}
 	return found
 }
@@ -302,7 +303,7 @@ func (s *observation) readByID(ctx context.Context, at *place, id string) bool {
 		s.miss("server "+id, s.failure(ctx, err))
 	default:
 		at.servers, at.partial = append(at.servers, *server), true
-		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which is there", id))
+		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which exists", id))
 	}
 	return err == nil
 }
@@ -369,7 +370,7 @@ func (s *observation) missInCluster(what string, err error) {
 	var request *url.Error
 	switch {
 	case err == nil:
-		s.miss(what, "no cluster with Machines was asked")
+		s.miss(what, "no cluster with Machines was read")
 	case errors.Is(err, context.DeadlineExceeded):
 		s.miss(what, fmt.Sprintf("the cluster with the Machines does not answer within %s (--request-timeout)",
 			s.ReadTimeout))

@@ -57,7 +57,7 @@ func (s *observation) result() *Result {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Machine, b.Machine),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	if s.isClusterOfNobody() {
+	if s.isClusterUnused() {
 		s.miss("cluster "+account.ClusterText(s.query.Cluster), "no MachineClass here and no server has this label")
 	} else {
 		found.Clusters = s.count(found)
@@ -81,8 +81,9 @@ func (s *observation) missServers(machines []*Machine) {
 	}
 }
 
-// isClusterOfNobody reports whether no class and no server has the query's cluster label: it may be misspelt.
-func (s *observation) isClusterOfNobody() bool {
+// isClusterUnused reports whether no class and no server has the query's cluster label, which may
+// be misspelt.
+func (s *observation) isClusterUnused() bool {
 	if s.query.Cluster == nil || len(s.unread) > 0 {
 		return false
 	}
@@ -195,7 +196,7 @@ func (s *observation) staleTexts() []string {
 	for i := range s.leases {
 		namespace := s.leases[i].Namespace
 		if since := s.staleSince(namespace); since != 0 && s.inScope(namespace) {
-			texts = append(texts, fmt.Sprintf("READY is what it was %s ago: lease %s of namespace %s has expired",
+			texts = append(texts, fmt.Sprintf("READY is the state of %s ago: lease %s of namespace %s has expired",
 				duration.HumanDuration(since), leaseName, namespace))
 		}
 	}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report defines findings with their verdict and position, and the exit codes; and formats text from outside
-// for a terminal.
+// Package report defines findings, with their verdict and position, and exit codes. It also makes
+// text from outside safe for a terminal.
 package report
 
 import (
@@ -15,11 +15,11 @@ import (
 const (
 	// ExitFine means that nothing is wrong.
 	ExitFine = 0
-	// ExitWrong means that something is wrong, or that a search found something.
+	// ExitWrong means that a check failed, or that a search found something.
 	ExitWrong = 1
-	// ExitUnknown means that a check was not possible. The output has the reason.
+	// ExitUnknown means that a check was not possible. The output gives the reason.
 	ExitUnknown = 2
-	// ExitUsage means that the command line is wrong.
+	// ExitUsage means that the command line is invalid.
 	ExitUsage = 64
 )
 
@@ -28,7 +28,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Fine means that the subject was checked and is right.
+	// Fine means that the subject was checked and is correct.
 	Fine Verdict = "fine"
 	// Wrong means that the subject is wrong.
 	Wrong Verdict = "wrong"
@@ -38,8 +38,8 @@ const (
 	Hint Verdict = "hint"
 )
 
-// Position is a place in a manifest; the zero value means none. Line and Column start at 1; they are 0 for a file that
-// could not be read.
+// Position is a place in a manifest; the zero value means no position. Line and Column start at 1,
+// and are 0 for a file that could not be read.
 type Position struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -63,9 +63,9 @@ type Finding struct {
 	Position Position `json:"position,omitzero"`
 	// Field is the path of the field concerned; "" if there is none.
 	Field string `json:"field,omitempty"`
-	// Found is what was found, in one line.
+	// Found describes in one line what was found.
 	Found string `json:"found"`
-	// Remedy is the correct value, or how to fix the problem; "" if Found says it.
+	// Remedy is the correct value, or how to fix the problem; "" if Found contains it.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func (f Finding) String() string {
 	return text
 }
 
-// Findings are the findings of a command, in the order of its checks.
+// Findings holds the findings of a command, in the order of its checks.
 type Findings []Finding
 
 // Count counts the findings by verdict.
@@ -120,7 +120,7 @@ func OneLine(text string) string {
 	}, strings.Join(strings.Fields(text), " "))
 }
 
-// Some joins the first few of many names: "a, b, c and 4 more".
+// Some joins names, but only the first few of many: "a, b, c and 4 more".
 func Some(names []string) string {
 	const most = 3
 	if len(names) <= most {

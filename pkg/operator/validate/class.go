@@ -112,9 +112,9 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
 		"has no cluster label (a key that ends in /cluster): "+
-			"servers of another cluster in the same project are taken for this class's, and deleted as orphans, "+
-			"if that cluster has a class of the same name without a cluster label; "+
-			"add a label with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
+			"if another cluster in the same project has a class of this name without a cluster label, "+
+			"its servers count as this class's, and are deleted as orphans; "+
+			"add a label with a unique value for this cluster, such as kubernetes.io/cluster: my-cluster")
 }
 
 // checkImageAlone gives a hint for an image without a bootVolume. STACKIT's own driver sends requests like that; which
@@ -122,8 +122,8 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 func (v *validator) checkImageAlone(check *classCheck) {
 	if spec := check.inputs.Spec; spec.ImageID != "" && spec.BootVolume == nil && check.accepts("bootVolume") {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("imageId").String(),
-			"has no bootVolume beside it: the API does not document which disk such a server gets, or how large it is; "+
-				"only small images are said to work; set bootVolume.size for a disk of its own")
+			"is set without a bootVolume: the API does not document which disk such a server gets, or how large it is; "+
+				"reportedly only small images work; set bootVolume.size")
 	}
 }
 
@@ -136,7 +136,7 @@ func (v *validator) checkFallbacks(check *classCheck) {
 	const few = 3
 	if count := len(spec.Fallbacks); count > few {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").String(), fmt.Sprintf(
-			"has %d entries: each may cost the time of a boot, and a Machine is given up at its creation timeout, "+
+			"has %d entries: each may take as long as a boot, and the manager gives up a Machine at its creation timeout, "+
 				"20 minutes by default", count))
 	}
 	for i, fallback := range spec.Fallbacks {
@@ -163,7 +163,7 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 			"add capacity, instanceType, region and zone; kubernetes/upgrade.md says why")
 		return
 	}
-	const missing = "Required value: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
+	const missing = "Required value: machine-controller-manager creates no machines of a class whose nodeTemplate lacks it"
 	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
 		if _, ok := template.Capacity[resource]; !ok {
 			v.wrong(check.object, fmt.Sprintf("nodeTemplate.capacity.%s", resource), missing)
@@ -225,7 +225,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	if ref.Namespace != on.namespace {
 		// The manager's cache has the Secrets of this namespace only (v0.62.1 app.go:270).
 		v.invalid(on, path+".namespace", ref.Namespace,
-			"must be %q, the namespace of the class: machine-controller-manager sees no other Secrets", on.namespace)
+			"must be %q, the namespace of the class: machine-controller-manager reads no other Secrets", on.namespace)
 	}
 	if v.named != nil || ref.Namespace == "" {
 		return nil
@@ -234,7 +234,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	if secret := v.find(kindSecret, key); secret != nil {
 		return secret
 	}
-	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; "+
+	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not in the files: its content cannot be checked; "+
 		"add it (-f takes files and, with -, the output of kubectl), or name one with --secret", key))
 	return nil
 }
@@ -314,8 +314,8 @@ func (v *validator) checkUserData(check *classCheck) {
 		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
 	}
 	if !ok {
-		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist, if need be with an empty value: "+
-			"without it machine-controller-manager makes no machines, and their status stays empty")
+		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist; its value may be empty: "+
+			"without it machine-controller-manager creates no machines, and their status stays empty")
 	}
 }
 
@@ -336,5 +336,5 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 		return
 	}
 	v.report(holder, report.Hint, holder.keyPath(name),
-		"is a file of the sidecar's pod: only its path could be checked; mount it there; kubernetes/README.md shows how")
+		"is a file in the sidecar's pod: only its path could be checked; mount the file there (kubernetes/README.md)")
 }

@@ -135,7 +135,7 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, name, http.NoBody)
 	if err != nil {
-		return nil, errors.New("is no URL")
+		return nil, errors.New("is not a URL")
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -151,7 +151,7 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxURL+1))
 	if err == nil && len(content) > maxURL {
-		err = errors.New("has more than 1 MiB")
+		err = errors.New("is larger than 1 MiB")
 	}
 	return content, err
 }

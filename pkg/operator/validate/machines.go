@@ -40,7 +40,7 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 		}
 		if len(on.name) < minMachineName {
 			v.invalid(on, path.String(), on.name,
-				"must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one",
+				"must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter name",
 				minMachineName)
 		}
 	}
@@ -82,7 +82,7 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 		if err.Type == field.ErrorTypeRequired { // the manager uses this type for wrong values, too
 			text = err.Detail
 		}
-		v.wrong(on, err.Field, "%s; machine-controller-manager leaves the object alone until then", text)
+		v.wrong(on, err.Field, "%s; until it is corrected, machine-controller-manager ignores the object", text)
 	}
 }
 
@@ -96,7 +96,7 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 		return
 	}
 	v.report(on, report.Unknown, path+".name", fmt.Sprintf(
-		"%s %s/%s is not given: whether it exists cannot be checked; "+
+		"%s %s/%s is not in the files: whether it exists cannot be checked; "+
 			"add it (-f takes files and, with -, the output of kubectl)",
 		kindClass, on.namespace, class.Name))
 }

@@ -223,7 +223,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	given.value.SetNamespace(given.namespace)
 	if earlier := r.find(given.kind, given.key()); earlier != nil {
 		given.problems = append(given.problems, problem{
-			"metadata.name", fmt.Sprintf("is given twice, first at %v; remove one",
+			"metadata.name", fmt.Sprintf("is defined twice, first at %v; remove one",
 				earlier.position("metadata.name")),
 		})
 	}

@@ -70,7 +70,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 	}
 	if len(v.classes) == 0 {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "online",
-			Found: "the API was not asked: there is no MachineClass"})
+			Found: "the API was not called: there is no MachineClass"})
 	}
 	for _, c := range catalogues {
 		c.checkQuota(ctx)
@@ -104,7 +104,7 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 }
 
 var errNoSecretForOnline = errors.New(
-	"its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
+	"its Secret is not in the files; add its file with -f, set one with --secret, or set all of " + account.AllThree)
 
 // accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
@@ -332,7 +332,7 @@ func (k *onlineCheck) checkCapacity() {
 	} {
 		if wanted := template.Capacity[name]; wanted.Cmp(*has) > 0 {
 			k.invalid(k.object, fmt.Sprintf("nodeTemplate.capacity.%s", name), wanted.String(),
-				"must be at most %s, which machine type %s has", has, k.machineType.Name)
+				"must be at most %s, the capacity of machine type %s", has, k.machineType.Name)
 		}
 	}
 }
@@ -396,11 +396,11 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	switch {
 	case boot == nil || boot.Size == nil || !k.accepts("bootVolume.size"):
 	case *boot.Size < asked:
-		k.invalid(k.object, size, *boot.Size, "must be at least %d, which the image asks for", asked)
+		k.invalid(k.object, size, *boot.Size, "must be at least %d, which the image requires", asked)
 	}
 	if asked := image.GetMinRam(); k.machineType != nil && k.machineType.Ram < asked {
 		k.wrong(k.object, "providerSpec.machineType",
-			"machine type %s has %d MB of memory; the image asks for at least %d MB",
+			"machine type %s has %d MB of memory; the image requires at least %d MB",
 			k.machineType.Name, k.machineType.Ram, asked)
 	}
 	k.checkArchitecture(image)
@@ -465,7 +465,7 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
 			k.wrong(k.object, "providerSpec.keypairName", "key pair %s does not exist; "+
-				"create it with these credentials, or name a key pair of theirs: key pairs belong to credentials, not to projects",
+				"create it with these credentials, or use an existing one: key pairs belong to credentials, not to projects",
 				name)
 		}
 	}
@@ -491,7 +491,7 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 	case 1:
 	default:
 		k.report(k.object, report.Unknown, "providerSpec."+path, fmt.Sprintf(
-			"%d security groups have the name %s, so it is unknown which of them is used: give its UUID", count, name))
+			"%d security groups have the name %s, so it is unknown which of them is used: use a UUID instead", count, name))
 	}
 }
 

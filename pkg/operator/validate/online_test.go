@@ -88,7 +88,7 @@ func TestOnline(t *testing.T) {
 			1, []string{`is in state "CREATING"; must be AVAILABLE`}},
 		"disk too small": {[]string{"{size: 20}", "{size: 9}"},
 			1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: " +
-				"Invalid value: 9: must be at least 10, which the image asks for"}},
+				"Invalid value: 9: must be at least 10, which the image requires"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{
 				"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
@@ -99,14 +99,14 @@ func TestOnline(t *testing.T) {
 		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}",
 			"{size: 30}"},
 			1, []string{
-				"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
+				"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image requires at least 8192 MB"}},
 		"nodeTemplate has less": {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
 		"more CPUs": {template("cpu: 2", "cpu: 2001m"),
 			1, []string{`-:21:32: MachineClass default/worker: nodeTemplate.capacity.cpu: ` +
-				`Invalid value: "2001m": must be at most 2, which machine type c2i.2 has`}},
+				`Invalid value: "2001m": must be at most 2, the capacity of machine type c2i.2`}},
 		"more memory": {template("4Gi", "4097Mi"),
 			1, []string{
-				`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, which machine type c2i.2 has`}},
+				`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, the capacity of machine type c2i.2`}},
 		"another region": {template("region: eu01", "region: eu02"),
 			1, []string{`nodeTemplate.region: Invalid value: "eu02": must be "eu01", the region of the servers`}},
 		"no zone of the region": {template("eu01-1", "eu02-1"),
@@ -153,11 +153,11 @@ func TestOnline(t *testing.T) {
 				"service account a@sa.stackit.cloud (the IaaS API does not show service accounts)"}},
 		"wrong already": {[]string{image, "imageId: nowhere", "c2i.2", "'-'"},
 			1, []string{`imageId: Invalid value: "nowhere"`, `machineType: Invalid value: "-"`}},
-		"Secret is not given": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
-			2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
+		"Secret is not in the files": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
+			2, []string{"MachineClass default/worker: could not be checked online: its Secret is not in the files"}},
 		"key cannot be used": {[]string{`serviceAccountKey: "`, `serviceAccountKey: "x`},
 			1, []string{"could not be checked online: Secret default/credentials: the service-account key is not the JSON"}},
-		"no class": {[]string{class(t), ""}, 2, []string{"online: the API was not asked: there is no MachineClass"}},
+		"no class": {[]string{class(t), ""}, 2, []string{"online: the API was not called: there is no MachineClass"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -335,5 +335,5 @@ func TestAccountOfTheEnvironment(t *testing.T) {
 	}
 	access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01", KeyPath: path}
 	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1,
-		"Secret default/credentials is not given", "machine type c2i.3 does not exist")
+		"Secret default/credentials is not in the files", "machine type c2i.3 does not exist")
 }

@@ -22,23 +22,25 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// Options are the options of Run.
+// Options configures Run.
 type Options struct {
-	// Files names the manifests to read.
+	// Files lists the manifests to read: files, folders, patterns and URLs.
 	Files resource.FilenameOptions
-	// Stdin is read for the file name "-".
+	// Stdin is the content of the file name "-".
 	Stdin io.Reader
-	// Online checks with the API that the named resources exist. It changes nothing there.
+	// Online also checks with the API that the resources in the manifests exist. It changes nothing
+	// there.
 	Online bool
-	// AllowMissingSecret turns findings about missing Secrets and placeholders from Unknown into Hint.
+	// AllowMissingSecret changes the verdict about missing Secrets and placeholders from Unknown to
+	// Hint.
 	AllowMissingSecret bool
 }
 
-// Result is the result of Run.
+// Result holds the findings of Run.
 type Result struct {
 	Findings report.Findings
-	// Checked counts the checked objects by kind; Secrets count if a class uses them. NotChecked counts objects of other
-	// kinds, by kind and apiVersion.
+	// Checked counts the checked objects by kind, with only the Secrets that a class uses.
+	// NotChecked counts objects of other kinds, by kind and apiVersion.
 	Checked, NotChecked map[string]int
 }
 
@@ -58,7 +60,7 @@ type validator struct {
 	classes []*classCheck
 }
 
-// Run checks the objects that the options and the Access name. It returns an error if it cannot start.
+// Run checks the objects in the manifests and the Access. It returns an error if it cannot start.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{},
@@ -110,7 +112,7 @@ func (v *validator) gather(ctx context.Context) error {
 		return nil
 	}
 	if v.Control == nil {
-		return cmp.Or(v.ControlError, fmt.Errorf("the Secret %s of --secret is in no file, and no cluster is asked", key))
+		return cmp.Or(v.ControlError, fmt.Errorf("the Secret %s of --secret is not in the files, and no cluster is read", key))
 	}
 	secret, err := v.Secret(ctx, key)
 	if err != nil {

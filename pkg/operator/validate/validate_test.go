@@ -170,10 +170,10 @@ func TestFindings(t *testing.T) {
 			[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  userData: hello\n"},
 			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
-			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: has no bootVolume beside it"}},
+			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is set without a bootVolume"}},
 		"four fallbacks": {fallbacks("{machineType: a}, {machineType: b}, {machineType: c}, {machineType: d}"),
 			0, []string{"-:20:14: MachineClass default/worker: providerSpec.fallbacks: " +
-				"has 4 entries: each may cost the time of a boot"}},
+				"has 4 entries: each may take as long as a boot"}},
 		"fallback to another zone": {fallbacks("{availabilityZone: eu01-2}"),
 			0, []string{"MachineClass default/worker: providerSpec.fallbacks[0].availabilityZone: " +
 				"is eu01-2, nodeTemplate.zone is eu01-1"}},
@@ -194,15 +194,15 @@ func TestFindings(t *testing.T) {
 				"nodeTemplate.region: Required value: ", "nodeTemplate.zone: Required value: ",
 				`nodeTemplate.instanceType: Invalid value: "a": must be "c2i.2"`}},
 
-		"Secret is not given": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
-			2, []string{"-:15:12: MachineClass default/worker: secretRef: Secret default/credentials is not given"}},
-		"second Secret is not given": {[]string{"providerSpec:", credentialsRef},
-			2, []string{"credentialsSecretRef: Secret default/more is not given"}},
+		"Secret is not in the files": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
+			2, []string{"-:15:12: MachineClass default/worker: secretRef: Secret default/credentials is not in the files"}},
+		"second Secret is not in the files": {[]string{"providerSpec:", credentialsRef},
+			2, []string{"credentialsSecretRef: Secret default/more is not in the files"}},
 		"no Secret is named": {[]string{secretRef + "\n", ""},
 			1, []string{"MachineClass default/worker: secretRef: Required value: "}},
 		"Secret of another namespace": {[]string{secretRef, "secretRef: {name: credentials, namespace: other}"},
 			1, []string{`secretRef.namespace: Invalid value: "other": must be "default"`,
-				"Secret other/credentials is not given"}},
+				"Secret other/credentials is not in the files"}},
 		"reference without namespace": {[]string{secretRef, "secretRef: {name: credentials}"},
 			1, []string{`secretRef.namespace: Invalid value: "": must be "default"`}},
 		"reference without name": {[]string{secretRef, "secretRef: {namespace: default}"},
@@ -226,7 +226,7 @@ func TestFindings(t *testing.T) {
 			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>", "--stackit-token-hosts"}},
 		"key that is switched off": {[]string{`\"active\": true`, `\"active\": false`},
 			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: " +
-				"the key is inactive, as its file says; activate it"}},
+				"the key is inactive according to its file; activate it"}},
 		"key that expired": {[]string{`\"active\": true`, `\"active\": true, \"validUntil\": \"2026-01-01T00:00:00Z\"`},
 			1, []string{"stringData.serviceAccountKey: the key expired at 2026-01-01 00:00:00 UTC; create a new key"}},
 		"key that expires soon": {[]string{`\"active\": true`, `\"active\": true, \"validUntil\": \"` + tomorrow + `\"`},
@@ -267,7 +267,7 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 			1, []string{`providerSpec.machineType: Invalid value: "` + strings.Repeat("-", 80) + `...": must be`}},
 
 		"class is not given": {[]string{"name: worker}}\n", "name: other}}\n"},
-			2, []string{"-:26:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
+			2, []string{"-:26:42: Machine default/single: spec.class.name: MachineClass default/other is not in the files"}},
 		"no class": {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"},
 			1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
 		"no selector": {[]string{"  selector: {matchLabels: {pool: a}}\n", ""},
@@ -310,11 +310,11 @@ func TestManyErrors(t *testing.T) {
 func TestAllowMissingSecret(t *testing.T) {
 	noSecret := []string{"metadata: {name: credentials}", "metadata: {name: other}"}
 	for name, row := range map[string]row{
-		"no Secret": {noSecret, 0, []string{"Secret default/credentials is not given"}},
+		"no Secret": {noSecret, 0, []string{"Secret default/credentials is not in the files"}},
 		"no Secret, but wrong": {append([]string{"provider: stackit", "provider: aws"}, noSecret...),
 			1, []string{`provider: Unsupported value: "aws"`}},
 		"no Secret, and no class": {append([]string{"name: worker}}\n", "name: other}}\n"}, noSecret...),
-			2, []string{"MachineClass default/other is not given"}},
+			2, []string{"MachineClass default/other is not in the files"}},
 		"placeholder": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, 0,
 			[]string{"is a placeholder"}},
 		"placeholder in a key that expired": {[]string{`\"privateKey\": \"`, `\"privateKey\": \"replace-me`,
@@ -379,7 +379,7 @@ func TestIdentity(t *testing.T) {
 			"stringData.serviceAccountKey: Required value: must be the JSON of a key, or set serviceAccountEmail"},
 		"key, too": {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour),
 			1, "stringData.token: Forbidden: serviceAccountKey is set, too"},
-		"file":                {mail + file + podFile, 0, "is a file of the sidecar's pod: only its path could be checked"},
+		"file":                {mail + file + podFile, 0, "is a file in the sidecar's pod: only its path could be checked"},
 		"file elsewhere":      {mail + file + "/a/token", 1, "must be the absolute path"},
 		"file beside a token": {mail + token(time.Hour) + file + "/a/token", 0, ""},
 	} {

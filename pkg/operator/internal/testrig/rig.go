@@ -40,14 +40,14 @@ const (
 	OtherProject = "10000000-0000-4000-8000-000000000002"
 )
 
-// Rig is an Access to the mock of the cloud and to fake clusters.
+// Rig is an Access to the mock of the cloud and to fake clusters, for tests.
 type Rig struct {
 	T       *testing.T
 	Cloud   *iaasmock.Cloud
 	API     *spi.Session
 	Access  *account.Access
 	Objects []client.Object
-	// Funcs intercept reads of the clusters, to make them fail.
+	// Funcs intercepts reads of the clusters, to make them fail.
 	Funcs interceptor.Funcs
 	// Clusterless means that MakeClusters makes no clusters.
 	Clusterless bool
@@ -63,7 +63,7 @@ func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	return NewOver(t, cloud, server.URL, spi.NewTransport())
 }
 
-// NewOver returns a rig that calls the cloud at url through the transport.
+// NewOver returns a rig whose cloud is at url, behind the transport.
 func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
 	t.Helper()
 	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
@@ -88,7 +88,7 @@ func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.Rou
 // Add adds objects for MakeClusters.
 func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, objects...) }
 
-// MakeClusters makes the clusters with the objects, once.
+// MakeClusters creates the fake clusters with the added objects. Further calls do nothing.
 func (r *Rig) MakeClusters() {
 	if r.Access.Control == nil && !r.Clusterless {
 		byName := func(object client.Object) []string { return []string{object.GetName()} }
@@ -152,7 +152,7 @@ func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
 	}
 }
 
-// Machine returns a running Machine, an hour old, with this server.
+// Machine returns a running Machine with this server. The Machine is an hour old.
 func Machine(name, class, serverID string) *v1alpha1.Machine {
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	made := &v1alpha1.Machine{
@@ -168,7 +168,7 @@ func Machine(name, class, serverID string) *v1alpha1.Machine {
 	return made
 }
 
-// InPhase returns the Machine in a phase, without a ProviderID.
+// InPhase changes the Machine's phase, removes its ProviderID, and returns it.
 func InPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
 	made.Spec.ProviderID = ""
 	made.Status.CurrentStatus.Phase = phase
@@ -181,7 +181,7 @@ func WithNode(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Ma
 	return made
 }
 
-// Node returns the Node of a server.
+// Node returns the Node that runs on a server.
 func Node(name, serverID string, ready corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

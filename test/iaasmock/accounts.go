@@ -10,22 +10,22 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// KeyForm is the form of a service-account key file; see WithKeyForm.
+// KeyForm is the format of a service-account key file; see WithKeyForm.
 type KeyForm = token.KeyForm
 
 // The forms of key files.
 const (
-	// KeyForm2026 is STACKIT's form since 2026: the file names the token endpoint
-	// https://accounts.stackit.cloud/oauth/v2/token, and the service account's project.
+	// KeyForm2026 is STACKIT's format since 2026. The file contains the token endpoint
+	// https://accounts.stackit.cloud/oauth/v2/token and the service account's project.
 	KeyForm2026 = token.KeyForm2026
-	// KeyForm2025 is the earlier form, which names neither.
+	// KeyForm2025 is the format before 2026. The file contains neither token endpoint nor project.
 	KeyForm2025 = token.KeyForm2025
 )
 
-// NewServiceAccountKey creates a service account with access to the project and returns its
-// key file as JSON, private key included, in the form of WithKeyForm. Give the client this
-// Cloud's /oauth/v2/token in place of the token endpoint in the file; the older endpoint,
-// /token, also takes keys of both forms.
+// NewServiceAccountKey creates a service account with access to the project and returns its key
+// file as JSON, including the private key. WithKeyForm sets the format. Clients must use this
+// Cloud's /oauth/v2/token instead of the token endpoint in the file; the older endpoint, /token,
+// accepts keys of both formats, too.
 func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	if err := c.checkProject(projectID); err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	return c.tokens.NewKey(projectID, c.keyForm)
 }
 
-// RegisterServiceAccountKey gives a key from another Cloud's NewServiceAccountKey access
-// to the project in this one. Generating a key is slow: a test with many clouds can
-// generate one and register it.
+// RegisterServiceAccountKey grants a key from another Cloud's NewServiceAccountKey access to a
+// project of this Cloud. Generating a key is slow: a test with many Clouds can generate one key and
+// register it in each.
 func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
 	if err := c.checkProject(projectID); err != nil {
 		return err
@@ -43,12 +43,12 @@ func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) erro
 	return c.tokens.RegisterKey(projectID, keyJSON)
 }
 
-// FederatedIdentityProvider describes the issuer whose tokens a service account trusts.
+// FederatedIdentityProvider describes an issuer of tokens that a service account trusts.
 type FederatedIdentityProvider = token.Federation
 
-// NewFederatedServiceAccount creates a service account with access to the project and returns
-// its email address. It has no key, but trusts the provider's tokens; they are exchanged at this
-// Cloud's /oauth/v2/token.
+// NewFederatedServiceAccount creates a service account with access to the project and returns its
+// email address. The account has no key, but trusts the provider's tokens: this Cloud's
+// /oauth/v2/token exchanges them for access tokens.
 func (c *Cloud) NewFederatedServiceAccount(
 	projectID string, provider FederatedIdentityProvider,
 ) (email string, err error) {
@@ -58,7 +58,7 @@ func (c *Cloud) NewFederatedServiceAccount(
 	return c.tokens.NewFederatedAccount(projectID, provider)
 }
 
-// RevokeServiceAccountKey invalidates a key from NewServiceAccountKey and every token issued
+// RevokeServiceAccountKey invalidates a key from NewServiceAccountKey and every access token issued
 // for it.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
@@ -66,7 +66,7 @@ func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 
 func (c *Cloud) checkProject(id string) error {
 	if _, known := c.project(id); !known {
-		return fmt.Errorf("no project %s", id)
+		return fmt.Errorf("project %s does not exist", id)
 	}
 	return nil
 }

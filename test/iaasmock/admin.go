@@ -85,11 +85,11 @@ type adminState struct {
 	Now     time.Time     `json:"now"`
 	Faults  []ActiveFault `json:"faults"`
 	History Totals        `json:"history"`
-	// Calls is the number of calls by operation, CallsTotal the number of all calls, including those
-	// before ResetCalls.
+	// Calls counts the calls since ResetCalls by operation. CallsTotal counts all calls, including
+	// those before ResetCalls.
 	Calls      map[string]int `json:"calls"`
 	CallsTotal int            `json:"callsTotal"`
-	// LastCalls are the last calls, the oldest first.
+	// LastCalls are the most recent calls, the oldest first.
 	LastCalls []Call        `json:"lastCalls"`
 	Servers   []serverState `json:"servers"`
 	NICs      []NIC         `json:"nics"`
@@ -99,7 +99,7 @@ type adminState struct {
 // serverState is a server without the content of its user data, which may hold credentials.
 type serverState struct {
 	Server
-	// UserDataSize is in bytes, decoded.
+	// UserDataSize is the size of the decoded user data, in bytes.
 	UserDataSize int         `json:"userDataSize"`
 	Timeline     []milestone `json:"timeline"`
 }
@@ -109,7 +109,7 @@ type milestone struct {
 	At           time.Time `json:"at"`
 	Status       string    `json:"status"`
 	ErrorMessage string    `json:"errorMessage,omitempty"`
-	// Ahead is true for a scheduled state not yet reached.
+	// Ahead is true for a scheduled state that the server has not reached yet.
 	Ahead bool `json:"ahead,omitempty"`
 }
 

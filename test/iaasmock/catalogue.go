@@ -14,10 +14,10 @@ import (
 
 // IDs and names of resources in DefaultCatalogue.
 const (
-	// DefaultProjectID owns the resources below that have a project, unless their name
-	// indicates another project.
+	// DefaultProjectID is the project of the resources below, unless their name indicates another
+	// project.
 	DefaultProjectID = "10000000-0000-4000-8000-000000000001"
-	// SecondProjectID is another project, for tests of the separation of projects.
+	// SecondProjectID is another project, for tests that projects are isolated from each other.
 	SecondProjectID = "10000000-0000-4000-8000-000000000002"
 
 	// DefaultRegion has the zones eu01-1, eu01-2, eu01-3 and eu01-m.
@@ -29,7 +29,7 @@ const (
 
 	// DefaultMachineType exists in every region.
 	DefaultMachineType = "c2i.2"
-	// DefaultKeypairName is an SSH key pair. Key pairs belong to no project.
+	// DefaultKeypairName is the name of an SSH key pair. Key pairs do not belong to a project.
 	DefaultKeypairName = "default-keypair"
 
 	// DefaultImageID is a public image that needs a disk of 10 GB.
@@ -66,7 +66,7 @@ const (
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
-// States of servers. SetServerStatus accepts others, too.
+// States of servers. SetServerStatus also accepts other states.
 const (
 	StatusActive   = "ACTIVE"
 	StatusCreating = "CREATING"
@@ -85,13 +85,13 @@ const (
 // statusAvailable is the state in which images, snapshots and volumes can be used.
 const statusAvailable = "AVAILABLE"
 
-// Catalogue holds the resources of a Cloud before the first call. A resource with a ProjectID and
-// Region is found only there.
+// Catalogue holds the initial resources of a Cloud. A resource with a ProjectID and Region exists
+// only in that project and region.
 type Catalogue struct {
 	Projects []Project
-	// Regions maps a region's name to its availability zones, at least one.
+	// Regions maps the name of a region to its availability zones. Each region needs at least one.
 	Regions map[string][]string
-	// Resources are the resources that no call changes.
+	// Resources are the read-only resources, such as images.
 	Resources []Resource
 	Networks  []Network
 	Volumes   []Volume
@@ -101,38 +101,40 @@ type Catalogue struct {
 // Project is a STACKIT project.
 type Project struct {
 	ID string
-	// Name is its name in the resource manager.
+	// Name is the name of the project in the resource manager.
 	Name string
 }
 
-// Kind is a kind of Resource, as the API's messages name it.
+// Kind is a kind of Resource, with the name that the API's messages use.
 type Kind string
 
 // Kinds of Resources.
 const (
-	// KindImage is a disk image. Volumes made from it have at least its minDiskSize.
+	// KindImage is a disk image. Volumes created from it must be at least as large as its
+	// minDiskSize.
 	KindImage Kind = "image"
-	// KindSecurityGroup is found by ID, and by name when a server is created. It has no rules:
-	// the mock has no traffic to filter.
+	// KindSecurityGroup is a security group. CreateServer also finds it by name. The mock has no
+	// rules, because it has no traffic to filter.
 	KindSecurityGroup Kind = "security group"
-	// KindKeypair is an SSH key pair. It belongs to no project.
+	// KindKeypair is an SSH key pair. It does not belong to a project.
 	KindKeypair Kind = "keypair"
 	// KindAffinityGroup is a group of servers. The mock shows its policy but does not apply it.
 	KindAffinityGroup Kind = "affinity group"
-	// KindSnapshot is the state of a volume at one time. Volumes can be made from it.
+	// KindSnapshot is a snapshot of a volume. Volumes can be created from it.
 	KindSnapshot Kind = "snapshot"
-	// KindMachineType is a size of servers.
+	// KindMachineType is a machine type, which sets a server's CPUs and memory.
 	KindMachineType Kind = "machine type"
-	// KindPerformanceClass is a speed class of volumes. Volumes may use a class that does not exist.
+	// KindPerformanceClass is a performance class of volumes. The mock accepts volumes with unknown
+	// classes, too.
 	KindPerformanceClass Kind = "volume performance class"
 )
 
-// Resource is a resource that no call changes, such as an image.
+// Resource is a read-only resource, such as an image.
 type Resource struct {
 	Kind Kind
 	// ID is the ID, or the name for a Kind without IDs: key pairs, machine types and classes.
 	ID string
-	// An empty ProjectID or Region means all.
+	// ProjectID and Region are where the resource exists; "" means in all of them.
 	ProjectID string
 	Region    string
 	// Fields are the API's fields, without the ID. Numbers have type int.
@@ -146,19 +148,19 @@ type Network struct {
 	Region    string
 	Name      string
 	Labels    map[string]string
-	// IPv4Prefix and IPv6Prefix are in CIDR form; if empty, NICs get no addresses of that
-	// family. The first address is the gateway unless a request has set another.
+	// IPv4Prefix and IPv6Prefix are the address ranges, in CIDR notation; "" means that NICs get no
+	// addresses of that family. The first address is the gateway, unless a request set another.
 	IPv4Prefix      string
 	IPv6Prefix      string
 	IPv4Nameservers []string
-	// Isolated is the opposite of the API's routed, DHCPDisabled of dhcp.
+	// Isolated is the opposite of the API's field routed, DHCPDisabled of its field dhcp.
 	Isolated     bool
 	DHCPDisabled bool
 	CreatedAt    time.Time
 }
 
-// DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources
-// that this package's constants name, and a few more. The caller may change it.
+// DefaultCatalogue returns the catalogue that a Cloud has without WithCatalogue: the resources of
+// this package's constants, and a few more. The caller may change it.
 func DefaultCatalogue() Catalogue {
 	const project, region = DefaultProjectID, DefaultRegion
 	return Catalogue{

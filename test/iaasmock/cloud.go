@@ -22,10 +22,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// Cloud is a fake STACKIT cloud. It is an http.Handler; New makes one.
+// Cloud is a fake STACKIT cloud, and an http.Handler. New returns one.
 //
-// Nothing runs in the background: each request and method computes the state
-// from the clock. All methods may be used concurrently.
+// Nothing runs in the background: each request and each method computes the state from the clock.
+// All methods are safe for concurrent use.
 type Cloud struct {
 	settings
 	tokens *token.Issuer
@@ -225,7 +225,7 @@ func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
 	for region, zones := range c.catalogue.Regions {
 		if len(zones) == 0 {
-			return fmt.Errorf("region %s: no availability zone, must have at least one", region)
+			return fmt.Errorf("region %s has no availability zone", region)
 		}
 	}
 	for _, volume := range c.catalogue.Volumes {
@@ -244,7 +244,7 @@ func (c *Cloud) loadCatalogue() error {
 		nic := &nic{NIC: original}
 		network, ok := c.networks.get(nic.NetworkID)
 		if !ok {
-			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
+			return fmt.Errorf("NIC %s: network %s does not exist", nic.ID, nic.NetworkID)
 		}
 		if err := network.assign(&nic.NIC); err != nil {
 			return fmt.Errorf("NIC %s: %w", nic.ID, err)

@@ -13,17 +13,17 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// The names of package fault that tests need most, so that they import only this package.
+// Types of package fault for tests, which then need only this package.
 type (
 	// Fault makes calls of the mock fail or slow down; see package fault.
 	Fault = fault.Fault
-	// ActiveFault is an injected fault that is not over.
+	// ActiveFault is an injected fault that has not ended.
 	ActiveFault = fault.Active
 	// Preset is a ready-made fault with a name.
 	Preset = fault.Preset
 )
 
-// Names of package fault.
+// Constants of package fault.
 const (
 	OperationIaaS = fault.OperationIaaS
 	AnyServer     = fault.AnyServer
@@ -32,14 +32,15 @@ const (
 // Presets returns the ready-made faults; see fault.Presets.
 func Presets() []Preset { return fault.Presets() }
 
-// Inject adds a fault and returns a function that removes it. Removing it does not affect calls that
-// the fault has hit. Inject panics on a fault that Validate refuses.
+// Inject adds a fault, and returns a function that removes it; calls that the fault has hit are not
+// affected. Inject panics if the fault is invalid.
 func (c *Cloud) Inject(f Fault) (remove func()) {
 	id := c.inject(f).ID
 	return func() { c.faults.Remove(id) }
 }
 
-// Faults returns the active faults and those that have not begun, in the order of injection.
+// Faults returns the faults that have not ended, including faults that have not begun, in the order
+// of injection.
 func (c *Cloud) Faults() []ActiveFault {
 	return c.faults.Active(c.clock.Now())
 }

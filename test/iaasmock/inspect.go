@@ -51,27 +51,27 @@ func (c *Cloud) History() Totals {
 	return totals
 }
 
-// SetServerStatus sets the state of a server, and its errorMessage if errorMessage is not empty.
-// The state stays until a call of the API changes it; a deletion or action in progress is
-// canceled. Lists that lag show it later.
+// SetServerStatus sets the state of a server, and its errorMessage unless that is empty. The state
+// stays until a call of the API changes it; a deletion or action in progress is canceled. Lists
+// that lag show the state later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	return c.change(id, func(s *server, now time.Time) { s.setState(now, status, errorMessage, transition{}) })
 }
 
-// SetConsoleLog gives a server a console log, which the API shows after the delay; until then it is
-// empty.
+// SetConsoleLog sets the console log of a server. The API shows it after the delay; until then the
+// log is empty.
 func (c *Cloud) SetConsoleLog(id, log string, delay time.Duration) error {
 	return c.change(id, func(s *server, now time.Time) { s.console, s.consoleAt = log, now.Add(delay) })
 }
 
-// SetMaintenanceWindow announces a maintenance window of a server; nil for none.
+// SetMaintenanceWindow announces a maintenance window of a server; nil removes it.
 func (c *Cloud) SetMaintenanceWindow(id string, window *MaintenanceWindow) error {
 	return c.change(id, func(s *server, _ time.Time) { s.MaintenanceWindow = window })
 }
 
 // change changes a server. It returns an error if there is none with the ID.
 func (c *Cloud) change(id string, change func(*server, time.Time)) error {
-	err := fmt.Errorf("no server %s", id)
+	err := fmt.Errorf("server %s does not exist", id)
 	c.locked(func(now time.Time) {
 		if s, ok := c.servers.get(id); ok {
 			change(s, now)
@@ -87,7 +87,7 @@ func (c *Cloud) RemoveServer(id string) error {
 	return c.change(id, c.remove)
 }
 
-// Calls returns the last 20000 calls, the oldest first.
+// Calls returns the most recent calls, at most 20000, the oldest first.
 func (c *Cloud) Calls() []Call {
 	calls, _ := c.calls.last(keptCalls)
 	return calls
@@ -110,36 +110,37 @@ func (c *Cloud) ResetCalls() {
 	l.kept, l.counts = nil, nil
 }
 
-// Seed returns the random seed; pass it to WithSeed to repeat the run.
+// Seed returns the random seed of the Cloud. Pass it to WithSeed to repeat the run.
 func (c *Cloud) Seed() uint64 { return c.random.seed }
 
 // keptCalls is the number of calls that are kept. It bounds the memory of a long-running
 // mock; the counts include all calls.
 const keptCalls = 20000
 
-// Call is one request that the mock has answered, or whose connection it has reset.
+// Call is a request that the mock has answered, or whose connection it has reset.
 type Call struct {
-	// Operation is an operationId, Token or Unknown.
+	// Operation is an operationId of the API document, Token or Unknown.
 	Operation string     `json:"operation"`
 	Method    string     `json:"method"`
 	Path      string     `json:"path"`
 	Query     url.Values `json:"query,omitempty"`
-	// Status is 0 if the connection was reset or the client disconnected.
+	// Status is the HTTP status of the answer; 0 if the connection was reset or the client
+	// disconnected.
 	Status    int       `json:"status"`
 	RequestID string    `json:"requestId"`
 	StartedAt time.Time `json:"startedAt"`
-	// Duration is in nanoseconds in JSON.
+	// Duration is the time until the answer; in JSON, in nanoseconds.
 	Duration time.Duration `json:"duration"`
 	// Faults are the IDs of the faults that hit the call.
 	Faults []string `json:"faults,omitempty"`
-	// Replaced is true if a Fault's answer was sent instead of the API's.
+	// Replaced reports whether a Fault's answer was sent instead of the API's.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
 type callKey struct{}
 
-// NoteCall returns a copy of ctx that carries call: ServeHTTP fills in *call before it answers a
-// request with this context. It is for handlers that wrap a Cloud.
+// NoteCall returns a context for a request, for handlers that wrap a Cloud: ServeHTTP fills in
+// *call before it answers the request.
 func NoteCall(ctx context.Context, call *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }

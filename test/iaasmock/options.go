@@ -57,9 +57,9 @@ func defaultSettings() settings {
 	}
 }
 
-// WithClock sets the clock of the Cloud. Set a fake clock to about the real time: clients
-// sign assertions and check tokens by their own clock. Latencies and delays use it, too, so
-// a fake clock must be stepped for them to end. Default: the real clock.
+// WithClock sets the clock of the Cloud. Start a fake clock near the real time: clients sign
+// assertions and check tokens with their own clock. Latencies and delays use this clock, too, so
+// they end only when a fake clock is stepped. Default: the real clock.
 func WithClock(c clock.Clock) Option {
 	return func(s *settings) { s.clock = c }
 }
@@ -84,20 +84,20 @@ func WithDeleteSpread(d time.Duration) Option {
 	return func(s *settings) { s.deleteSpread = d }
 }
 
-// WithNICDelay hides a new server's NIC from the server and from all lists for d after its creation, even
-// if the server is ACTIVE. NICs passed in nicIds are shown. Default: none.
+// WithNICDelay hides the NIC of a new server for d after its creation, in the server and in all
+// lists, even if the server is ACTIVE. NICs passed in nicIds are not hidden. Default: no delay.
 func WithNICDelay(d time.Duration) Option {
 	return func(s *settings) { s.nicDelay = d }
 }
 
-// WithAddressDelay hides the addresses of a new server's NIC for d after its creation,
-// even if the server is ACTIVE. NICs passed in nicIds show theirs. Default: none.
+// WithAddressDelay hides the addresses of a new server's NIC for d after its creation, even if the
+// server is ACTIVE. Addresses of NICs passed in nicIds are not hidden. Default: no delay.
 func WithAddressDelay(d time.Duration) Option {
 	return func(s *settings) { s.addressDelay = d }
 }
 
-// WithReleaseDuration makes NICs and volumes that outlive their server look attached to it for d after
-// it is gone. Default: none.
+// WithReleaseDuration keeps NICs and volumes that outlive their server attached for d after the
+// server is gone. Default: no delay.
 func WithReleaseDuration(d time.Duration) Option {
 	return func(s *settings) { s.releaseDuration = d }
 }
@@ -107,21 +107,21 @@ func WithLatency(min, max time.Duration) Option {
 	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
 }
 
-// WithListLag makes lists show the servers and states of d ago: a new server is missing,
-// a deleted server is still listed. GetServer does not lag. Default: none.
+// WithListLag makes lists show the servers and states of d ago: a new server is missing, a deleted
+// server is still listed. GetServer does not lag. Default: no lag.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
 }
 
-// WithListReplicas answers each list of servers from a random replica; each of lags adds one.
-// A replica lags as with WithListLag, so that a server may appear in a list, be missing
-// in the next and appear again. With WithListLag as well, every replica lags by at least
-// that. Default: none.
+// WithListReplicas answers each list of servers from a random replica, with one replica for each of
+// the lags. A replica lags as with WithListLag, so that a server may appear in a list, be missing
+// in the next and appear again. The lag of WithListLag is the minimum for all replicas. Default: no
+// replicas.
 func WithListReplicas(lags ...time.Duration) Option {
 	return func(s *settings) { s.replicaLags = lags }
 }
 
-// WithNullLists shows empty lists as {"items":null}. Default: as {"items":[]}.
+// WithNullLists encodes empty lists as {"items":null}. Default: {"items":[]}.
 func WithNullLists() Option {
 	return func(s *settings) { s.nullLists = true }
 }
@@ -131,7 +131,7 @@ func WithCatalogue(catalogue Catalogue) Option {
 	return func(s *settings) { s.catalogue = catalogue }
 }
 
-// WithoutAuthentication accepts calls without a token, and any token.
+// WithoutAuthentication accepts calls without a token, and with any token.
 func WithoutAuthentication() Option {
 	return func(s *settings) { s.authenticate = false }
 }
@@ -141,13 +141,13 @@ func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
 }
 
-// WithKeyForm sets the form of new service-account keys: KeyForm2026, the default, or KeyForm2025.
+// WithKeyForm sets the format of new service-account keys. Default: KeyForm2026.
 func WithKeyForm(form KeyForm) Option {
 	return func(s *settings) { s.keyForm = form }
 }
 
-// WithReplacedLabels makes the labels of a server's PATCH replace the existing labels. By default
-// they are merged: it is unknown which of the two the API does.
+// WithReplacedLabels makes a PATCH of a server replace all existing labels. By default the labels
+// are merged; it is unknown which of the two the API does.
 func WithReplacedLabels() Option {
 	return func(s *settings) { s.replaceLabels = true }
 }
@@ -158,17 +158,18 @@ func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
 }
 
-// WithLoadBalancer adds a load balancer's server to DefaultProjectID, as STACKIT does in its
-// user's project: lists and quotas include it. Default: off.
+// WithLoadBalancer adds the server of a load balancer to DefaultProjectID. Lists and quotas include
+// it, because STACKIT runs such servers in the user's project. Default: off.
 func WithLoadBalancer() Option {
 	return func(s *settings) { s.loadBalancer = true }
 }
 
-// WithLive makes the mock as slow as STACKIT and its project as full, and limits the calls. Options after
-// it win. Test runs of cluster-api-provider-stackit (2026-08) saw a server ACTIVE after about two minutes,
-// without a NIC for most of them, and gone within 16 or 32 s of its deletion, and a load balancer's server
-// in the project. STACKIT's rate limit is not published: a client reaches this limit of 100 a second, 200 at
-// once, only if it does not limit itself.
+// WithLive makes the mock as slow as STACKIT, adds a load balancer's server, and limits the calls.
+// Options after WithLive override it. Test runs of cluster-api-provider-stackit (2026-08) saw a
+// server ACTIVE after about two minutes, without a NIC for most of them, and gone within 16 or 32 s
+// of its deletion, and a load balancer's server in the project. STACKIT's rate limit is not
+// published: a client reaches this limit of 100 a second, 200 at once, only if it does not limit
+// itself.
 func WithLive() Option {
 	return func(s *settings) {
 		for _, option := range []Option{

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Quota limits a project's resources for servers in each region. A CreateServer
-// that would exceed a limit is refused; existing resources stay.
+// Quota limits the resources of a project's servers in each region. A CreateServer that would
+// exceed a limit is refused; existing resources stay.
 type Quota struct {
 	VCPUs int64
-	// RAM is in MB.
+	// RAM is the total memory, in MB.
 	RAM     int64
 	Volumes int64
 	// Gigabytes is the total size of volumes and snapshots.
@@ -20,7 +20,8 @@ type Quota struct {
 	NICs      int64
 }
 
-// DefaultQuota returns the quota of every project without WithQuota: enough for tens of thousands of servers.
+// DefaultQuota returns the quota that every project has without WithQuota. It is enough for tens of
+// thousands of servers.
 func DefaultQuota() Quota {
 	return Quota{VCPUs: 1_000_000, RAM: 4_000_000_000, Volumes: 100_000, Gigabytes: 1_000_000_000, NICs: 100_000}
 }

@@ -26,21 +26,21 @@ type Server struct {
 
 	Labels   map[string]string `json:"labels"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	// UserData is decoded from base64; nil if none was sent.
+	// UserData is the user data, decoded from base64; nil if the request had none.
 	UserData         []byte `json:"userData,omitempty"`
 	MachineType      string `json:"machineType"`
 	AvailabilityZone string `json:"availabilityZone"`
 	AffinityGroup    string `json:"affinityGroup,omitempty"`
 	KeypairName      string `json:"keypairName,omitempty"`
-	// ImageID is set only for a server that boots from its imageId without a boot volume.
+	// ImageID is the image of a server that boots without a boot volume; "" for all other servers.
 	ImageID string `json:"imageId,omitempty"`
-	// SecurityGroups are IDs, even if the request had names.
+	// SecurityGroups are the IDs of the security groups, even if the request had names.
 	SecurityGroups      []string `json:"securityGroups,omitempty"`
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
-	// AgentProvisioned is nil if the request did not set it.
+	// AgentProvisioned is agent.provisioned of the request; nil if the request did not set it.
 	AgentProvisioned *bool `json:"agentProvisioned,omitempty"`
 
-	// BootVolume is nil for a server with an ephemeral disk.
+	// BootVolume is the boot volume; nil for a server with an ephemeral disk.
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
 	// VolumeIDs are the attached volumes, the boot volume first.
 	VolumeIDs []string `json:"volumeIds"`
@@ -51,9 +51,9 @@ type Server struct {
 
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// LaunchedAt is zero until the server has been ACTIVE.
+	// LaunchedAt is when the server first became ACTIVE; the zero time before.
 	LaunchedAt time.Time `json:"launchedAt,omitzero"`
-	// MaintenanceWindow is nil unless one is announced.
+	// MaintenanceWindow is the announced maintenance window; nil if there is none.
 	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type BootVolume struct {
 	// Size is in GB.
 	Size             int64  `json:"size"`
 	PerformanceClass string `json:"performanceClass,omitempty"`
-	// DeleteOnTermination is false unless requested, as in the API.
+	// DeleteOnTermination is the request's deleteOnTermination. Default: false, as in the API.
 	DeleteOnTermination bool `json:"deleteOnTermination"`
 	// SourceType is image, snapshot or volume.
 	SourceType string `json:"sourceType"`
@@ -85,21 +85,21 @@ type NIC struct {
 	NetworkID   string `json:"networkId"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// ServerID is empty while the NIC is detached.
+	// ServerID is the server that the NIC is attached to; "" while it is detached.
 	ServerID string `json:"serverId,omitempty"`
-	// IPv4 and IPv6 are empty if the network has no such prefix, and before
-	// WithAddressDelay is over. In the catalogue, empty means a free address; an empty
-	// MAC means a generated one.
+	// IPv4 and IPv6 are the NIC's addresses. They are "" if the network has no such prefix, and
+	// until WithAddressDelay is over. In the catalogue, "" means any free address, and an empty MAC
+	// a generated one.
 	IPv4             string            `json:"ipv4,omitempty"`
 	IPv6             string            `json:"ipv6,omitempty"`
 	MAC              string            `json:"mac"`
 	AllowedAddresses []string          `json:"allowedAddresses,omitempty"`
 	SecurityGroups   []string          `json:"securityGroups,omitempty"`
 	Labels           map[string]string `json:"labels,omitempty"`
-	// SecurityDisabled is the opposite of the API's nicSecurity.
+	// SecurityDisabled is the opposite of the API's field nicSecurity.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
-	// MadeByServer is true for a NIC that CreateServer (networkId) created. It is deleted with the
-	// server.
+	// MadeByServer reports whether CreateServer created the NIC for a networkId. Such a NIC is
+	// deleted with its server.
 	MadeByServer bool `json:"madeByServer"`
 }
 
@@ -117,13 +117,13 @@ type Volume struct {
 	Bootable         bool   `json:"bootable"`
 	// Status is VolumeAvailable, VolumeAttached or VolumeError.
 	Status string `json:"status"`
-	// ServerID is empty while the volume is detached.
+	// ServerID is the server that the volume is attached to; "" while it is detached.
 	ServerID string            `json:"serverId,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
-	// SourceType and SourceID are the volume's source, if any.
+	// SourceType and SourceID are the source of the volume; "" if it has none.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
-	// MadeByServer is true for a volume created as a server's boot volume.
+	// MadeByServer reports whether the volume was created as the boot volume of a server.
 	MadeByServer bool      `json:"madeByServer"`
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"`

@@ -23,8 +23,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// Load parses the document, once per process, which takes 50 ms. Watch does it, too; but a
-// test in a synctest bubble should not wait for another test's parsing.
+// Load parses the API document, which takes 50 ms, once per process. Watch calls it, too; a test in
+// a synctest bubble should call Load before, so as not to wait for another test's parsing.
 func Load() { official() }
 
 // official finds operations in the document, extended by known facts about STACKIT's answers that
@@ -65,7 +65,7 @@ func (x exchange) check() error {
 	input, err := official().Find(x.request)
 	if err != nil {
 		if x.status < http.StatusBadRequest {
-			return x.deviation("answered, but the document says: %v", err)
+			return x.deviation("answered, although the document says: %v", err)
 		}
 		return nil
 	}
@@ -77,13 +77,13 @@ func (x exchange) check() error {
 
 func (x exchange) checkRequest(input *openapi.Input) error {
 	if name := input.Route.Operation.OperationID; x.operation != "" && x.operation != name {
-		return x.deviation("counted as %s, but the document calls it %s", x.operation, name)
+		return x.deviation("counted as %s, but its name in the document is %s", x.operation, name)
 	}
 	if x.status >= http.StatusBadRequest {
 		return nil
 	}
 	if message := openapi.Refusal(input, x.requestBody); message != "" {
-		return x.deviation("accepted, but the document says: %s", message)
+		return x.deviation("accepted, although the document says: %s", message)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (x exchange) checkRequest(input *openapi.Input) error {
 func (x exchange) checkAnswer(input *openapi.Input) error {
 	documented := input.Route.Operation.Responses.Status(x.status)
 	if documented == nil {
-		return x.deviation("the document does not have this status")
+		return x.deviation("the document does not define this status")
 	}
 	response := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: x.status, Header: x.header,
@@ -103,7 +103,7 @@ func (x exchange) checkAnswer(input *openapi.Input) error {
 	media := documented.Value.Content.Get(x.header.Get("Content-Type"))
 	if media == nil {
 		if len(x.body) > 0 {
-			return x.deviation("the document has no body for this status")
+			return x.deviation("the document defines no body for this status")
 		}
 		return nil
 	}
@@ -112,7 +112,7 @@ func (x exchange) checkAnswer(input *openapi.Input) error {
 		return x.deviation("%v", err)
 	}
 	if extra := unknownProperties("", openapi3.SchemaRefs{media.Schema}, value); len(extra) > 0 {
-		return x.deviation("the document has no properties %s", strings.Join(extra, ", "))
+		return x.deviation("the document does not define the properties %s", strings.Join(extra, ", "))
 	}
 	return nil
 }

@@ -26,15 +26,16 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// TB is the part of testing.TB and GinkgoTInterface that Watch needs.
+// TB is the subset of testing.TB and GinkgoTInterface that Watch uses.
 type TB interface {
 	Helper()
 	Cleanup(func())
 	Errorf(format string, args ...any)
 }
 
-// Watch returns a handler that calls next and checks every call. Deviations fail the test in t.Cleanup, which
-// prints the first ten, so call Watch before you register the server's Close.
+// Watch returns a handler that calls next and checks every call. A cleanup function fails the test
+// if there were deviations, and prints the first ten. Call Watch before you register the server's
+// Close, so that the check runs after it.
 func Watch(t TB, next http.Handler) http.Handler {
 	t.Helper()
 	var mu sync.Mutex
@@ -54,9 +55,9 @@ func Watch(t TB, next http.Handler) http.Handler {
 	})
 }
 
-// Handler returns a handler that calls next and checks every call. report gets each
-// deviation after next has answered; it may be called concurrently. Reset connections,
-// answers that a Fault replaced and calls outside /v2/ are not checked.
+// Handler returns a handler that calls next, checks every call, and then calls report with each
+// deviation, possibly concurrently. It does not check reset connections, answers that a Fault
+// replaced, and calls outside /v2/.
 func Handler(next http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/v2/") {
@@ -92,16 +93,16 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped ResponseWriter, for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// WriteHeader passes the status on.
+// WriteHeader records the status and passes it on.
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write passes a part of the body on.
+// Write records a part of the body and passes it on.
 func (r *recorder) Write(part []byte) (int, error) {
 	r.body.Write(part)
 	return r.ResponseWriter.Write(part)

@@ -15,28 +15,28 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Book is the list of injected faults, including those that have not begun. Call Take once for each
-// API call. It is safe for concurrent use.
+// Book is the list of injected faults, including faults that have not begun. Take must be called
+// once for each API call. A Book is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
 	entries []*entry
 	added   int
 }
 
-// Active is an injected fault that is not over.
+// Active is an injected fault that has not ended.
 type Active struct {
 	// ID identifies the fault for Book.Remove. It is unique in the Book.
 	ID string
 	Fault
-	// Hits is the number of calls that it has hit.
+	// Hits is the number of calls that the fault has hit.
 	Hits int
-	// StartsAt is when it begins.
+	// StartsAt is when the fault begins.
 	StartsAt time.Time
-	// EndsAt is when it is over; zero if Duration is 0.
+	// EndsAt is when the fault ends; the zero time if Duration is 0.
 	EndsAt time.Time
 }
 
-// Remaining returns the number of calls still to hit; 0 if Count is 0.
+// Remaining returns how many more calls the fault will hit; 0 means no limit (Count is 0).
 func (a *Active) Remaining() int { return max(a.Count-a.Hits, 0) }
 
 // entry is an added fault with its own state.
@@ -50,7 +50,7 @@ type entry struct {
 	rng *rand.Rand
 }
 
-// Add adds a valid fault. stream makes its own random source.
+// Add adds a fault, which must be valid. stream returns the fault's own random source.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +66,7 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 	return added.Active
 }
 
-// Remove removes the fault with this ID and reports whether there was one.
+// Remove removes the fault with this ID, and reports whether there was one.
 func (b *Book) Remove(id string) bool {
 	return b.remove(func(e *entry) bool { return e.ID == id }) > 0
 }
@@ -84,8 +84,8 @@ func (b *Book) remove(these func(*entry) bool) (removed int) {
 	return before - len(b.entries)
 }
 
-// Active returns the faults that are active or have yet to begin, in the order they were
-// added.
+// Active returns the faults that have not ended, including faults that have not begun, in the order
+// in which they were added.
 func (b *Book) Active(now time.Time) []Active {
 	b.remove(func(e *entry) bool { return e.over(now) })
 	b.mu.Lock()
@@ -97,17 +97,17 @@ func (b *Book) Active(now time.Time) []Active {
 	return views
 }
 
-// Incident is the combined effect of all faults that hit one call. Its Fault is zero if they
-// only delay, or if there are none; use TotalDelay, not Delay.
+// Incident is the combined effect of all faults that hit one call. Fault is the fault that applies;
+// zero if the faults only delay, or if there are none. Its Delay is only part of TotalDelay.
 type Incident struct {
 	Fault
-	// TotalDelay and TotalAnswerDelay add up the delays of all these faults.
+	// TotalDelay and TotalAnswerDelay are the sums of the delays of all these faults.
 	TotalDelay, TotalAnswerDelay time.Duration
 	// Faults are the IDs of these faults.
 	Faults []string
 }
 
-// Take decides which faults hit this call, and counts them.
+// Take determines which faults hit this call, and counts the hits.
 func (b *Book) Take(call *Call) Incident {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +175,7 @@ func (e *entry) over(now time.Time) bool {
 	return usedUp || !e.EndsAt.IsZero() && !now.Before(e.EndsAt)
 }
 
-// Call is a call of the API, as the faults select it.
+// Call describes a call of the API, with everything by which faults select calls.
 type Call struct {
 	// Operation is an operationId of the API document, OperationToken or
 	// OperationUnknown.
@@ -183,15 +183,15 @@ type Call struct {
 	Request   *http.Request
 	// Now is when the call began.
 	Now time.Time
-	// Subject returns the server that the call is about, if there is one. It is called
-	// only if a fault selects servers.
+	// Subject returns the server that the call concerns, if there is one. It is called only if a
+	// fault selects servers.
 	Subject func() (Subject, bool)
 }
 
-// Subject is a server that a call is about.
+// Subject is the server that a call concerns.
 type Subject struct {
-	// ID is empty for a server that the call would create.
+	// ID is the ID of the server; "" for a server that the call would create.
 	ID, Name string
-	// MachineType and Zone are what CreateServer asks for; empty for other calls.
+	// MachineType and Zone are those in the request of CreateServer; "" for other calls.
 	MachineType, Zone string
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// AnyServer is a Fault.OtherServer that is any server.
+// AnyServer is a value of Fault.OtherServer: it selects any existing server.
 const AnyServer = "*"
 
-// Fault makes calls of the mock fail or slow down. The first fields select calls, the
-// rest describe the effect; unset fields do neither.
+// Fault makes calls of the mock fail or slow down. The first fields select calls, the others define
+// the effect. Unset fields have no effect.
 //
 // If several faults hit a call, only the one injected first applies. Faults that only
 // delay always apply as well; their delays add up.
@@ -28,7 +28,7 @@ const AnyServer = "*"
 // are strings such as "1m30s". JSON input has one more field: "preset" names one of
 // Presets, which the other fields then change.
 type Fault struct {
-	// Name is shown in lists of faults. A preset's fault has the preset's name.
+	// Name is the name of the fault in lists. The fault of a preset has the preset's name.
 	Name string
 
 	// Operation is an operationId of the API document, OperationToken, OperationUnknown,
@@ -36,47 +36,47 @@ type Fault struct {
 	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
-	// Server, a server's name or ID, selects calls about it: the call that creates the server, and
-	// calls with the server or its NIC in the path. Validate refuses it for an Operation that is
-	// about no server, such as a list.
+	// Server selects the calls about one server, by its name or ID: the call that creates it, and
+	// calls with the server or its NIC in the path. It is invalid for an Operation that does not
+	// concern one server, such as a list.
 	Server string
-	// MachineType and Zone select the CreateServer calls that ask for this machine type, and for this
+	// MachineType and Zone select CreateServer calls with this machine type, and with this
 	// availability zone.
 	MachineType, Zone string
-	// Probability is that of hitting a selected call, up to 1; 0 means 1. A call that is not hit
-	// is not counted.
+	// Probability is the probability, up to 1, of hitting a selected call; 0 means 1. Calls that
+	// are not hit do not count towards Count.
 	Probability float64
-	// Rate is how many of the selected calls per source address and second pass; the others are hit.
-	// With a Status of 429 it simulates a rate limit. 0 lets no call pass.
+	// Rate is the number of selected calls per second and source address that the fault lets pass;
+	// it hits all others. 0 lets no call pass. With Status 429 the fault simulates a rate limit.
 	Rate float64
-	// Burst is how many calls Rate lets pass at once after a quiet period; 0 means 1.
+	// Burst is the number of calls that Rate lets pass at once after a quiet period; 0 means 1.
 	Burst int
-	// Count is the number of calls to hit; 0 means all until it is removed.
+	// Count is the number of calls to hit; 0 means no limit.
 	Count int
-	// After is how long after Inject it begins.
+	// After is the time from Inject until the fault begins.
 	After time.Duration
-	// Duration is how long it lasts from then on; 0 means until it is removed.
+	// Duration is the time from its begin until the fault ends; 0 means until it is removed.
 	Duration time.Duration
 
 	// Delay is the time before the call is executed, in addition to the latency.
 	Delay time.Duration
 	// DelayMax, if larger than Delay, makes the delay random, from Delay to DelayMax.
 	DelayMax time.Duration
-	// AnswerDelay is the time between the execution of the call and the answer. A client
-	// that disconnects meanwhile gets no answer.
+	// AnswerDelay is the time between the execution of the call and the answer.
 	AnswerDelay time.Duration
 
-	// Status, if not 0, is the answer's status; the call is not executed unless Executed is set.
+	// Status is the HTTP status of the answer; 0 means no change. The call is not executed unless
+	// Executed is set.
 	Status int
-	// Body is the body of the answer with Status. With neither Body nor ContentType the answer is
-	// an error in the API's form; with only ContentType text/html it is nginx's error page.
+	// Body is the body of an answer with Status. Without Body and ContentType the answer is an
+	// error in the API's form; with only ContentType text/html it is nginx's error page.
 	Body string
-	// ContentType is the type of Body. Default: application/json.
+	// ContentType is the content type of Body. Default: application/json.
 	ContentType string
-	// Header is set on the answer, also without Status.
+	// Header holds header fields that are added to the answer, with or without Status.
 	Header http.Header
-	// Executed also executes the call, as when a gateway times out. Only the answer is
-	// replaced, by Status and Body or by OtherServer.
+	// Executed executes the call although Status and Body, or OtherServer, replace its answer, as
+	// when a gateway times out.
 	Executed bool
 
 	// DropBefore resets the connection without executing the call.
@@ -90,53 +90,52 @@ type Fault struct {
 	// without a body is lost as with DropAfter.
 	HalfAnswer bool
 
-	// FinalStatus is the server's final state. With CreateServer it replaces
-	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed.
+	// FinalStatus is the final state of the server. After CreateServer it replaces ACTIVE, usually
+	// with ERROR; after DeleteServer the server enters this state instead of being removed.
 	FinalStatus string
-	// ErrorMessage is the server's errorMessage in FinalStatus.
+	// ErrorMessage is the errorMessage of the server in FinalStatus.
 	ErrorMessage string
-	// NeverBoots keeps the server of CreateServer in CREATING.
+	// NeverBoots keeps the server created by CreateServer in CREATING.
 	NeverBoots bool
-	// NeverGone keeps the server of DeleteServer in DELETING, until the next
+	// NeverGone keeps the server that DeleteServer deletes in DELETING, until the next
 	// DeleteServer.
 	NeverGone bool
-	// Duplicate makes CreateServer create a second server from the same request, which the
-	// answer does not show. It has no effect where that is impossible, as with nicIds.
+	// Duplicate makes CreateServer create a second server from the same request. The answer shows
+	// only the first. Duplicate has no effect on requests that can succeed only once, such as those
+	// with nicIds.
 	Duplicate bool
 	// DropLabels makes CreateServer ignore the labels of the request.
 	DropLabels bool
-	// OtherServer makes the answer of CreateServer show another existing server: the server with
-	// this name or ID, or with AnyServer any server of the project and region. The requested server
-	// is not created unless Executed is set. If there is no such server, the call is executed
-	// as usual.
+	// OtherServer makes the answer of CreateServer show another, existing server: the server with
+	// this name or ID or, for AnyServer, any server of the project and region. The requested server
+	// is not created unless Executed is set. If no such server exists, the fault has no effect.
 	OtherServer string
-	// Stale makes ListServers and GetServer show servers and their states as of this long
-	// ago. Servers that were deleted before Inject are not shown.
+	// Stale makes ListServers and GetServer show the servers and states of the past, by this much
+	// time. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
-	// ForbiddenAfterDelete makes GetServer answer 403 in place of 404: access to a server is lost
-	// when it is deleted.
+	// ForbiddenAfterDelete makes GetServer answer 403 instead of 404, as if the deletion of a
+	// server also removed access to it.
 	ForbiddenAfterDelete bool
 	// IgnoreSelector makes a list show all resources, regardless of label_selector.
 	IgnoreSelector bool
-	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the
-	// server, regardless of deleteOnTermination.
+	// OwnBootVolume makes CreateServer choose the boot volume's name, and keep the volume after the
+	// server's deletion, regardless of deleteOnTermination.
 	OwnBootVolume bool
-	// EmptyList makes a list empty; the call still succeeds.
+	// EmptyList makes a list empty, with the status of success.
 	EmptyList bool
-	// CutOffAt truncates a list to its first CutOffAt items; the call still succeeds. 0 shows
-	// all.
+	// CutOffAt truncates a list to its first CutOffAt items, with the status of success; 0 means no
+	// limit.
 	CutOffAt int
-	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
-	// lists are empty, GET and DELETE of a single resource answer 404 and do nothing. Without
-	// Operation it selects these calls. All others work.
+	// EmptyProject makes the project seem to have no servers, NICs and volumes: their lists are
+	// empty, and GET and DELETE of a single resource answer 404 and do nothing. Without Operation,
+	// the fault selects only these calls.
 	EmptyProject bool
 
-	// TokenWithoutExpiry makes access tokens without exp. They are valid for the normal
-	// lifetime.
+	// TokenWithoutExpiry issues access tokens without exp. They are valid for the normal lifetime.
 	TokenWithoutExpiry bool
-	// TokenSkew, with Token, is how far the mock's clock is ahead of the client's
-	// (negative: behind). Assertions, iat and exp follow it; the mock still accepts the
-	// token for its normal lifetime.
+	// TokenSkew is how far the token endpoint's clock is ahead of the client's (negative: behind),
+	// for the operation Token. It affects the check of assertions and the claims iat and exp; the
+	// mock still accepts the token for its normal lifetime.
 	TokenSkew time.Duration
 }
 
@@ -161,8 +160,8 @@ func (f *Fault) doesNothing() bool {
 	return !f.hasEffect() && f.Delay == 0 && f.DelayMax == 0 && f.AnswerDelay == 0
 }
 
-// Operations are the operations of the mock that a Fault may name: operationIds of the
-// API document, and GetProject of the resource manager.
+// Operations lists the operations of the mock that a Fault may select: operationIds of the API
+// document, and GetProject of the resource manager.
 var Operations = []string{
 	"CreateNetwork", "CreateNic", "CreateServer", "CreateVolume", "DeleteNetwork", "DeleteNic", "DeleteServer",
 	"DeleteVolume", "GetAffinityGroup", "GetImage", "GetKeyPair", "GetMachineType", "GetNetwork", "GetNic", "GetProject",
@@ -173,14 +172,14 @@ var Operations = []string{
 	"ListVolumes", "UpdateNic", "UpdateServer", "UpdateVolume",
 }
 
-// Operations that a Fault may name besides those in Operations.
+// Further operations that a Fault may select, in addition to Operations.
 const (
-	// OperationIaaS is every call except those of the token endpoint, which is a separate
+	// OperationIaaS selects every call except calls of the token endpoint, which is a separate
 	// service.
 	OperationIaaS = "IaaS"
-	// OperationToken is a call of a token endpoint: for keys, or for workload identities.
+	// OperationToken selects calls of the token endpoints, for keys and for workload identities.
 	OperationToken = "Token"
-	// OperationUnknown is a call that the mock does not implement.
+	// OperationUnknown selects calls that the mock does not implement.
 	OperationUnknown = "Unknown"
 )
 

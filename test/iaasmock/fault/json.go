@@ -49,11 +49,11 @@ func (f Fault) written() map[string]any {
 	return set
 }
 
-// MarshalJSON writes the fields that are set, without Match.
+// MarshalJSON encodes the fields that are set, except Match.
 func (f Fault) MarshalJSON() ([]byte, error) { return json.Marshal(f.written()) }
 
-// MarshalJSON writes the fault's fields, id and hits, and remaining, startsAt and endsAt
-// if there is a count, after or duration.
+// MarshalJSON encodes the fault's fields, id and hits. It adds remaining if there is a count,
+// startsAt if there is an after, and endsAt if there is a duration.
 func (a Active) MarshalJSON() ([]byte, error) {
 	set := a.written()
 	set["id"], set["hits"] = a.ID, a.Hits
@@ -69,8 +69,8 @@ func (a Active) MarshalJSON() ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// UnmarshalJSON reads a fault and validates it; a fault without any effect is invalid. Errors
-// name the field and the values it takes.
+// UnmarshalJSON decodes and validates a fault. A fault without any effect is invalid. Errors
+// contain the field and its valid values.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -80,7 +80,7 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	if text, ok := fields["preset"]; ok {
 		var preset string
 		if json.Unmarshal(text, &preset) != nil {
-			return fmt.Errorf("preset: invalid %s; want a text", text)
+			return fmt.Errorf("preset: invalid %s; want a string", text)
 		}
 		if read, err = presetFault(preset); err != nil {
 			return err
@@ -156,7 +156,7 @@ func wanted(kind reflect.Kind) string {
 	}
 }
 
-// Parse reads a preset's name or, if the text begins with {, a fault in JSON.
+// Parse parses the name of a preset or, if the text begins with {, a fault in JSON.
 func Parse(text string) (f Fault, err error) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") {
 		return f, f.UnmarshalJSON([]byte(text))

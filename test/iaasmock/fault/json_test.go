@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		"slow,count=3":  `preset: unknown "slow,count=3"; known: `,
 		`{"status":`:    `a fault is a JSON object such as`,
 
-		`{"preset":3}`:                       "preset: invalid 3; want a text",
+		`{"preset":3}`:                       "preset: invalid 3; want a string",
 		`{"preset":"slow","cuont":3}`:        "cuont: unknown field; known: preset, name, operation,",
 		`{"Z":1,"preset":"slow","A":1}`:      "A: unknown field",
 		`{"preset":"slow","count":"3"}`:      `count: invalid "3"; want a whole number`,

@@ -20,9 +20,9 @@ type Preset struct {
 	Fault       Fault  `json:"fault"`
 }
 
-// Presets returns ready-made faults. Each lasts until it is removed or its Duration is over; narrow it
-// with Count, Probability or Duration, with Server if it is about servers, and with MachineType and
-// Zone if it is about new ones.
+// Presets returns the ready-made faults. A fault lasts until it is removed or its Duration is over.
+// Narrow it with Count, Probability or Duration, with Server if it selects calls about servers, and
+// with MachineType and Zone if it selects CreateServer.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), gatewayPresets(), connectionPresets(), tokenPresets(),
 		delayPresets())
@@ -115,9 +115,10 @@ func answerPresets() []Preset {
 	}
 }
 
-// SourceLimit lets rate calls a second pass per source address, burst of them at once. STACKIT limits all calls
-// of a source address together, without a Retry-After: stackit-s3-provisioner recorded this answer of the
-// object-storage API (2026-09-02). Clients behind one address share the limit.
+// SourceLimit returns a fault that limits each source address to rate calls per second, and burst
+// calls at once. STACKIT limits all calls of a source address together and sends no Retry-After:
+// stackit-s3-provisioner recorded this answer of the object-storage API (2026-09-02). Clients
+// behind one address share the limit.
 func SourceLimit(rate float64, burst int) Fault {
 	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
 		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; ` +

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Validate returns an error that gives the JSON name of the first invalid field; nil if all are valid.
+// Validate returns an error with the JSON name of the first invalid field; nil if all fields are
+// valid.
 func (f *Fault) Validate() error {
 	for _, check := range []func() error{f.validateNumbers, f.validateAnswer, f.validateOperation} {
 		if err := check(); err != nil {

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi has the facts of STACKIT's official OpenAPI document of the IaaS API v2,
-// and checks requests against them with kin-openapi, whose messages are STACKIT's.
+// Package openapi holds the parts of STACKIT's official OpenAPI document of the IaaS API v2 that
+// programs need. It checks requests against them with kin-openapi, which produces the same messages
+// as STACKIT.
 //
 // iaas.json is made from services/iaas/v2/iaas.json of
 // https://github.com/stackitcloud/stackit-api-specifications (Apache-2.0, Copyright Schwarz
@@ -29,7 +30,7 @@ import (
 //go:embed iaas.json
 var facts []byte
 
-// Load returns a new copy of the document, which the caller may change.
+// Load parses the document. The caller may change the result.
 func Load() *openapi3.T {
 	document, err := openapi3.NewLoader().LoadFromData(facts)
 	if err != nil {
@@ -41,7 +42,7 @@ func Load() *openapi3.T {
 // Router finds the operations of requests.
 type Router struct{ routes routers.Router }
 
-// NewRouter returns a Router for the wanted operations of the document.
+// NewRouter returns a Router for the operations of the document for which wanted returns true.
 func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Router {
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -60,10 +61,10 @@ func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Route
 	return Router{routes}
 }
 
-// Input is a request with its operation, in its Route.
+// Input is a request together with its operation, which is in its Route.
 type Input = openapi3filter.RequestValidationInput
 
-// Find returns the request with its operation. The error has the API's message.
+// Find returns the request together with its operation. The error has the API's message.
 func (r Router) Find(request *http.Request) (*Input, error) {
 	route, vars, err := r.routes.FindRoute(request)
 	if err != nil {
@@ -82,8 +83,8 @@ var serviceNames = strings.NewReplacer(
 	"#/components/schemas/CreateServerPayload:", "#/components/schemas/v2CreateServer:",
 )
 
-// Refusal returns STACKIT's message if a request with this body does not match the document; "" if it
-// matches.
+// Refusal checks a request with this body against the document. It returns "" if the request
+// matches, and STACKIT's error message otherwise.
 func Refusal(input *Input, body []byte) string {
 	input.Request.Body = io.NopCloser(bytes.NewReader(body))
 	err := openapi3filter.ValidateRequest(context.Background(), input)
@@ -93,7 +94,7 @@ func Refusal(input *Input, body []byte) string {
 	return serviceNames.Replace(FirstLine(err))
 }
 
-// FirstLine cuts off the schema and value that kin-openapi appends, as STACKIT does.
+// FirstLine removes the schema and value that kin-openapi appends to a message, as STACKIT does.
 func FirstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return line

@@ -23,11 +23,12 @@ import (
 const (
 	issuerURL = "https://issuer.example"
 	keyID     = "first"
-	// Audience is the audience that service accounts require.
+	// Audience is the audience of the tokens, which service accounts from NewServiceAccount
+	// require.
 	Audience = "sts.accounts.stackit.cloud"
 )
 
-// Issuer signs tokens. It is safe for concurrent use.
+// Issuer issues tokens of workload identities. It is safe for concurrent use.
 type Issuer struct{ key *ecdsa.PrivateKey }
 
 // NewIssuer returns an Issuer with a key of its own.
@@ -60,8 +61,8 @@ func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (ema
 	})
 }
 
-// Token returns a token for such a service account. change replaces claims, which may make the token
-// invalid; nil drops a claim.
+// Token returns a token that service accounts from NewServiceAccount accept. change replaces
+// claims, which may make the token invalid; nil removes a claim.
 func (i *Issuer) Token(expires time.Time, change map[string]any) (string, error) {
 	claims := jwt.MapClaims{"iss": issuerURL, "aud": Audience, "sub": "a workload", "exp": expires.Unix()}
 	maps.Copy(claims, change)

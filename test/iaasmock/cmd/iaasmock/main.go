@@ -181,7 +181,7 @@ func parse(args []string) (o options, err error) {
 		*most = *least
 	}
 	if *least < 0 || *most < *least {
-		return o, errors.New("--latency-min must not be negative, nor --latency-max less than it")
+		return o, errors.New("--latency-min must not be negative, and --latency-max must not be less than --latency-min")
 	}
 	if slices.ContainsFunc(*lags, func(lag time.Duration) bool { return lag < 0 }) {
 		return o, errors.New("--list-replicas must not be negative")
@@ -198,7 +198,7 @@ func (o *options) addTimes(flags *pflag.FlagSet, preset string) error {
 	case "live":
 		o.cloud = append(o.cloud, iaasmock.WithLive())
 	default:
-		return fmt.Errorf("--preset is %q, must be live; a fault's preset goes to --fault", preset)
+		return fmt.Errorf("--preset is %q, must be live; for the preset of a fault use --fault", preset)
 	}
 	for _, d := range durations {
 		value, _ := flags.GetDuration(d.name)

@@ -103,7 +103,7 @@ func TestClearErrors(t *testing.T) {
 		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"unknown preset": {[]string{"--preset", "slow"},
-			`--preset is "slow", must be live; a fault's preset goes to --fault`},
+			`--preset is "slow", must be live; for the preset of a fault use --fault`},
 		"form of a key":  {[]string{"--key", "2024"}, `--key is "2024", must be 2026 or 2025`},
 		"argument":       {[]string{"now"}, `unexpected argument "now"`},
 		"fault":          {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},

@@ -28,8 +28,8 @@ const (
 	workloadAssertion = "urn:schwarz:params:oauth:client-assertion-type:workload-jwt"
 )
 
-// Response is an answer of the token endpoint. The refresh token is always empty: clients
-// that receive a refresh token would use another grant next.
+// Response is a successful answer of the token endpoint. The refresh token is always empty: with a
+// refresh token, clients would switch to another grant.
 type Response struct {
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int    `json:"expires_in"`
@@ -62,7 +62,7 @@ func (i *Issuer) ExchangeKey(body []byte, flaw Flaw) (Response, *Refusal) {
 	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey})
 }
 
-// Exchange is like ExchangeKey, but also accepts a workload's own token.
+// Exchange is like ExchangeKey, but also accepts the token of a workload identity.
 func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
 	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey, clientCredentialsGrant: i.grantWorkload})
 }
@@ -121,7 +121,7 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 		return registered{}, err
 	}
 	if claims.Issuer != key.email || claims.Subject != key.subject {
-		return registered{}, errors.New("iss or sub does not belong to the key")
+		return registered{}, errors.New("iss or sub is not the key's service account")
 	}
 	return key, nil
 }
@@ -156,7 +156,7 @@ type Federation struct {
 	// Assertions are the claims that a token must have, with their values. STACKIT requires an
 	// assertion about aud; if a claim is a list, one item must have the value.
 	Assertions map[string]string
-	// JWKS are the issuer's public keys (RFC 7517). STACKIT fetches them from the issuer.
+	// JWKS holds the issuer's public keys (RFC 7517). STACKIT fetches them from the issuer.
 	JWKS []byte
 }
 
@@ -170,7 +170,7 @@ type federated struct {
 // newFederated creates a service account that trusts the federation's issuer.
 func newFederated(projectID string, federation Federation) (federated, error) {
 	if federation.Issuer == "" || federation.Assertions["aud"] == "" { // an empty value would not be checked
-		return federated{}, errors.New("a federated identity provider needs an issuer and an assertion about aud")
+		return federated{}, errors.New("a federated identity provider must have an issuer and an assertion about aud")
 	}
 	keys, err := publicKeys(federation.JWKS)
 	if err != nil {
@@ -186,7 +186,7 @@ func (f *federated) verify(assertion string, now time.Time) error {
 		kid, _ := token.Header["kid"].(string)
 		key, ok := f.keys[kid]
 		if !ok {
-			return nil, fmt.Errorf("the issuer has no key %q", kid)
+			return nil, fmt.Errorf("the issuer's JWKS has no key %q", kid)
 		}
 		return key, nil
 	},
@@ -239,7 +239,7 @@ func publicKeys(jwks []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if len(set.Keys) == 0 {
-		return nil, errors.New("there are no keys")
+		return nil, errors.New("the JWKS has no keys")
 	}
 	keys := map[string]any{}
 	for _, key := range set.Keys {

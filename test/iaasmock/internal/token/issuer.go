@@ -58,7 +58,7 @@ func (i *Issuer) NewKey(projectID string, form KeyForm) ([]byte, error) {
 	return file, nil
 }
 
-// RegisterKey grants a key access to the project. The key comes from another Issuer's NewKey.
+// RegisterKey grants a key from another Issuer's NewKey access to the project.
 func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 	key, err := readKey(projectID, keyJSON)
 	if err != nil {
@@ -68,7 +68,7 @@ func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 	return nil
 }
 
-// RevokeKey invalidates a key and every token issued for it.
+// RevokeKey invalidates a key and every access token issued for it.
 func (i *Issuer) RevokeKey(keyJSON []byte) error {
 	var file keyFile
 	if err := json.Unmarshal(keyJSON, &file); err != nil {
@@ -128,11 +128,11 @@ type accessClaims struct {
 	ValidUntil int64 `json:"validUntil"`
 }
 
-// Flaw makes an issued token deliberately wrong.
+// Flaw makes an issued token deliberately invalid or unusual, for tests.
 type Flaw struct {
 	// Skew is how far the issuer's clock is ahead of the client's (negative: behind).
 	Skew time.Duration
-	// WithoutExpiry leaves out exp.
+	// WithoutExpiry omits the claim exp.
 	WithoutExpiry bool
 }
 
@@ -154,8 +154,8 @@ func (i *Issuer) issue(account account, keyID string, flaw Flaw) (string, error)
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.secret)
 }
 
-// Authenticate returns the project of the request's bearer token. It ignores exp, which a
-// Flaw may have made wrong.
+// Authenticate returns the project of the request's bearer token. It uses the issuer's own expiry
+// instead of exp, which a Flaw may have changed.
 func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -174,13 +174,13 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	return key.projectID, ok
 }
 
-// KeyForm is the form of a key file, named after the year in which STACKIT issued such files.
+// KeyForm is the format of a key file, named after the year in which STACKIT issued such files.
 type KeyForm string
 
 const (
-	// KeyForm2026 names a token endpoint, and the service account's project.
+	// KeyForm2026 has the fields of a token endpoint and of the service account's project.
 	KeyForm2026 KeyForm = "2026"
-	// KeyForm2025 names neither.
+	// KeyForm2025 has neither of these fields.
 	KeyForm2025 KeyForm = "2025"
 )
 

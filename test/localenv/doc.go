@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localenv runs everything a Machine needs to become a server and a
-// Node, on one computer and without containers: etcd, kube-apiserver,
-// machine-controller-manager, this project's machine-controller as a separate
-// process, the mock of the STACKIT IaaS API, and a simulator that registers a
-// Node for each running server. Tests and hack/dev use it.
+// Package localenv runs everything that turns a Machine into a server and a Node, on one computer
+// and without containers: etcd, kube-apiserver, machine-controller-manager, this project's
+// machine-controller as a separate process, the mock of the STACKIT IaaS API, and a simulator that
+// registers a Node for each running server. Tests and hack/dev use it.
 //
 //	env, err := localenv.Start(ctx)
 //	if err != nil {

@@ -23,9 +23,10 @@ type Env struct {
 	stopNodes func()
 }
 
-// Start starts all parts from the programs that make built, and returns when all are ready: control plane healthy, CRDs
-// established, both controllers answering on /healthz. On failure it stops all parts, and the error (*PartError) has
-// the failed part and the end of its log. ctx limits the start only: the environment runs until Stop.
+// Start starts all parts from the programs that make has built. It returns when all are ready:
+// control plane healthy, CRDs established, both controllers answering on /healthz. On failure it
+// stops all parts and returns a *PartError with the failed part and the end of its log. ctx limits
+// only the start: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	s := newSettings(opts)
 	e := &Env{cloud: iaasmock.New(s.cloudOptions...), stopNodes: func() {}}
@@ -47,8 +48,8 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	return e, nil
 }
 
-// Stop stops all parts in reverse order and removes the temporary folder. It returns when everything has ended. Further
-// calls do nothing.
+// Stop stops all parts in reverse order, removes the temporary folder, and returns when everything
+// has ended. Further calls do nothing.
 func (e *Env) Stop() {
 	e.stopNodes()
 	e.Env.Stop()
@@ -62,7 +63,7 @@ func (e *Env) Cloud() *iaasmock.Cloud { return e.cloud }
 // CloudURL returns the URL of the mock's IaaS API.
 func (e *Env) CloudURL() string { return e.server.URL }
 
-// Types of package stack for users of this package.
+// Types of package stack, for users of this package.
 type (
 	// Part is stack.Part.
 	Part = stack.Part
@@ -72,7 +73,7 @@ type (
 	Request = stack.Request
 )
 
-// Parts for users of this package.
+// Parts of package stack, for users of this package.
 const (
 	PartManager = stack.PartManager
 	PartSidecar = stack.PartSidecar

@@ -71,13 +71,13 @@ func newNodeSimulator(
 	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, kubelets: map[string]*kubelet{}}
 }
 
-// step polls the cloud once. Failed updates are retried by the next step.
+// step polls the cloud once. The next step retries failed updates.
 func (s *nodeSimulator) step(ctx context.Context) {
 	present := map[string]bool{}
 	for _, server := range s.cloud.Servers() {
 		present[server.ID] = true
 		if err := s.follow(ctx, server); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Node simulator: updating a server's Node failed, retrying",
+			klog.ErrorS(err, "Failed to update a server's Node; retrying",
 				"server", server.ID, "node", server.Name)
 		}
 	}
@@ -86,7 +86,7 @@ func (s *nodeSimulator) step(ctx context.Context) {
 			continue
 		}
 		if err := s.lost(ctx, id, k); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "Node simulator: updating the Node of a lost server failed, retrying", "server", id, "node", k.node)
+			klog.ErrorS(err, "Failed to update the Node of a deleted server; retrying", "server", id, "node", k.node)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (s *nodeSimulator) adopt(ctx context.Context, server iaasmock.Server, k *ku
 		k.registered = true
 		return nil
 	}
-	klog.InfoS("Node simulator: another server's Node has this name, no Node is registered",
+	klog.InfoS("Not registering a Node: another server's Node has this name",
 		"server", server.ID, "node", server.Name)
 	k.finished = true
 	return nil
@@ -160,7 +160,7 @@ func (s *nodeSimulator) report(ctx context.Context, server iaasmock.Server, k *k
 	return s.patch(ctx, k, ready, addresses)
 }
 
-// lost sets the Node of a deleted server to not ready, and forgets the server.
+// lost sets the Node of a deleted server to not ready, and drops the server.
 func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
 	if k.registered && !k.finished && k.ready != nil && *k.ready {
 		if err := s.patch(ctx, k, false, nil); err != nil {

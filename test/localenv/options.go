@@ -42,12 +42,14 @@ func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
 
-// WithCloudMiddleware wraps the HTTP handler of the cloud's mock, for instance to record calls. The last one wins.
+// WithCloudMiddleware wraps the HTTP handler of the cloud's mock, for example to record calls. If
+// the option is given several times, the last one applies.
 func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }
 
-// WithJoinDuration sets the delay from a server's first being seen ACTIVE to its Node. Default: 1 s.
+// WithJoinDuration sets the time from the simulator's first sight of an ACTIVE server to the
+// server's Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
 // WithNamespace is stack.WithNamespace.

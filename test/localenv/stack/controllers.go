@@ -36,8 +36,8 @@ import (
 // noTarget makes both controllers run without a target cluster.
 const noTarget = "none"
 
-// StartManager starts machine-controller-manager and returns when it answers on /healthz. Start has called it already;
-// use it after KillManager.
+// StartManager starts machine-controller-manager and returns when it answers on /healthz. Start
+// calls it already; call it only after KillManager or with WithoutManager.
 func (e *Env) StartManager(ctx context.Context) error {
 	// The rates that Gardener sets.
 	args := append(e.controllerArgs(), "--kube-api-qps=150", "--kube-api-burst=200")
@@ -46,8 +46,8 @@ func (e *Env) StartManager(ctx context.Context) error {
 	return err
 }
 
-// StartSidecar starts this project's machine-controller and returns when it answers on /healthz. Start has called it
-// already; use it after KillSidecar.
+// StartSidecar starts this project's machine-controller and returns when it answers on /healthz.
+// Start calls it already; call it only after the sidecar has ended or with WithoutSidecar.
 func (e *Env) StartSidecar(ctx context.Context) error {
 	args := append(e.controllerArgs(), e.sidecarArgs()...)
 	s := e.controllerService(PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), args)
@@ -60,8 +60,8 @@ func (e *Env) StartSidecar(ctx context.Context) error {
 	return err
 }
 
-// SidecarCommand returns the flags and variables ("NAME=value") for another machine-controller in this environment:
-// those of the environment's own, except the port.
+// SidecarCommand returns flags and variables ("NAME=value") for an additional machine-controller in
+// this environment. They equal those of the environment's own machine-controller, except the port.
 func (e *Env) SidecarCommand() (args, variables []string) {
 	return append(e.controllerArgs(), e.sidecarArgs()...), e.CloudEnvironment()
 }
@@ -71,16 +71,16 @@ func (e *Env) sidecarArgs() []string {
 	return append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...)
 }
 
-// KillManager kills machine-controller-manager with SIGKILL and returns when it has ended. That is not a failure of the
-// environment.
+// KillManager kills machine-controller-manager with SIGKILL and returns when it has ended. The
+// environment does not fail.
 func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 
-// KillSidecar kills the machine-controller with SIGKILL and returns when it has ended. That is not a failure of the
-// environment.
+// KillSidecar kills the machine-controller with SIGKILL and returns when it has ended. The
+// environment does not fail.
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
-// TerminateSidecar ends the machine-controller with SIGTERM, as Kubernetes ends a Pod, and returns when it has ended.
-// That is not a failure of the environment.
+// TerminateSidecar terminates the machine-controller with SIGTERM, as Kubernetes does, and returns
+// when it has ended. The environment does not fail.
 func (e *Env) TerminateSidecar() { e.endPart(PartSidecar, stopGrace) }
 
 // startController starts a controller, adds it to Controllers, and returns its port.
@@ -145,7 +145,8 @@ const (
 // generationMark separates a replica's part from the number of its start.
 const generationMark = "."
 
-// ReplicaPart returns the part of a machine-controller of WithSidecarReplicas, for Logs. Numbers start at 1.
+// ReplicaPart returns the part of a replica of WithSidecarReplicas, for Logs. Replica numbers start
+// at 1.
 func ReplicaPart(number int) Part { return Part(fmt.Sprintf("%s-%d", PartSidecar, number)) }
 
 // startReplicas starts the machine-controllers of WithSidecarReplicas, and keeps them running as Kubernetes does: after
@@ -211,8 +212,9 @@ func (e *Env) startReplica(
 	return err
 }
 
-// KillReplica kills a machine-controller of WithSidecarReplicas with SIGKILL and returns when it has ended. It is
-// restarted after some seconds; if it was the leader, another replica leads first.
+// KillReplica kills a replica of WithSidecarReplicas with SIGKILL and returns when it has ended.
+// The environment restarts it after some seconds; if it was the leader, another replica leads
+// first.
 func (e *Env) KillReplica(number int) {
 	p := e.process(ReplicaPart(number))
 	if p != nil {
@@ -221,9 +223,9 @@ func (e *Env) KillReplica(number int) {
 	}
 }
 
-// PauseReplica pauses a machine-controller of WithSidecarReplicas with SIGSTOP, wherever it is. resume continues it; if
-// another replica leads by then, it finds out with its next renewal and ends itself. ok is false if the replica has
-// ended and is not yet restarted.
+// PauseReplica pauses a replica of WithSidecarReplicas with SIGSTOP, at any point of its work.
+// resume continues it; if another replica leads by then, the resumed replica notices at its next
+// renewal and exits. ok is false if the replica has ended and is not restarted yet.
 func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	p := e.process(ReplicaPart(number))
 	if p == nil {
@@ -233,7 +235,8 @@ func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	return func() { p.signal(syscall.SIGCONT) }, true
 }
 
-// Leader returns the number of the replica that holds the lease, even if the replica has ended; 0 if there is none.
+// Leader returns the number of the replica that holds the lease, even if that replica has ended; 0
+// if no replica holds it.
 func (e *Env) Leader(ctx context.Context) (int, error) {
 	var lease coordinationv1.Lease
 	err := e.control.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)
@@ -357,7 +360,7 @@ func withHolder(content []byte, contentType, from, to string) ([]byte, error) {
 	}
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok || ptr.Deref(lease.Spec.HolderIdentity, "") != from {
-		return nil, errors.New("no Lease of " + from)
+		return nil, errors.New("not a Lease of " + from)
 	}
 	lease.Spec.HolderIdentity = &to
 	lease.SetGroupVersionKind(*kind)

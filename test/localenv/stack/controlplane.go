@@ -51,7 +51,7 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 		}
 	}
 	if err := e.ensureNamespace(ctx); err != nil {
-		return &PartError{Part: partAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
+		return &PartError{Part: partAPIServer, Err: fmt.Errorf("creating namespace %s: %w", e.settings.namespace, err)}
 	}
 	return nil
 }
@@ -120,12 +120,12 @@ func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err er
 	})
 }
 
-// KillAPIServer kills the control cluster's kube-apiserver with SIGKILL and returns when it has ended. That is not a
-// failure of the environment.
+// KillAPIServer kills the control cluster's kube-apiserver with SIGKILL and returns when it has
+// ended. The environment does not fail.
 func (e *Env) KillAPIServer() { e.endPart(partAPIServer, 0) }
 
-// StartAPIServer starts kube-apiserver again after KillAPIServer, and returns when it is ready. Address, credentials
-// and all objects stay the same.
+// StartAPIServer restarts kube-apiserver after KillAPIServer, and returns when it is ready.
+// Address, credentials and all objects stay the same.
 func (e *Env) StartAPIServer(ctx context.Context) error {
 	_, err := e.launchAPIServer(ctx, e.control)
 	return err
@@ -200,7 +200,7 @@ func newCredentials(dir string) (credentials, error) {
 	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
 	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", loopback, []string{"localhost"})
 	if err != nil {
-		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
+		return credentials{}, fmt.Errorf("creating a serving certificate: %w", err)
 	}
 	c := credentials{dir: dir, token: rand.Text(), ca: cert}
 	return c, errors.Join(
@@ -257,20 +257,21 @@ rules:
 // auditLog is the audit log's file name in the folder of an API server's credentials.
 const auditLog = "audit.log"
 
-// Request is a request of a service account to an API server.
+// Request is a request of a service account to an API server, from the audit log.
 type Request struct {
-	// User is system:serviceaccount:NAMESPACE:NAME.
+	// User is the service account, as system:serviceaccount:NAMESPACE:NAME.
 	User string
 	Verb string
-	// Group is empty for the core API, Subresource for a whole object, Namespace for cluster-wide resources, and Name for
-	// lists and generated names.
+	// These fields identify the object. Group is "" for the core API, Subresource is "" for a whole
+	// object, Namespace is "" for cluster-wide resources, and Name is "" for lists and generated
+	// names.
 	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status code of the answer.
 	Code int
 }
 
-// Requests returns the requests of service accounts for resources, those to the control cluster first. A watch that has
-// ended counts twice.
+// Requests returns the requests of service accounts for resources, first those to the control
+// cluster, then those to the target cluster. A watch that has ended is listed twice.
 func (e *Env) Requests() ([]Request, error) {
 	var requests []Request
 	for _, part := range []Part{partAPIServer, partTargetAPIServer} {

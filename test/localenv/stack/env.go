@@ -68,10 +68,11 @@ func newEnv(s settings) *Env {
 	}
 }
 
-// Done is closed when a part has ended unexpectedly (Err then names it), and when the environment has stopped.
+// Done returns a channel that is closed when a part has ended unexpectedly, and when the
+// environment has stopped. Err returns the cause.
 func (e *Env) Done() <-chan struct{} { return e.running.Done() }
 
-// Err returns why the environment failed; nil if it has not.
+// Err returns the error because of which the environment failed; nil if it has not failed.
 func (e *Env) Err() error {
 	if err := context.Cause(e.running); !errors.Is(err, errStopped) {
 		return err
@@ -209,14 +210,15 @@ func (e *Env) Stop() {
 	})
 }
 
-// RESTConfig returns a copy of the client configuration for the control cluster, as a member of system:masters.
+// RESTConfig returns a copy of the client configuration for the control cluster. The user is a
+// member of system:masters.
 func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.control.restConfig) }
 
-// Client returns an uncached client for the control cluster. It supports the types of Kubernetes, of CRDs and of
-// machine.sapcloud.io/v1alpha1.
+// Client returns a client without a cache for the control cluster. It supports the types of
+// Kubernetes, of CRDs and of machine.sapcloud.io/v1alpha1.
 func (e *Env) Client() client.Client { return e.control.client }
 
-// KubeconfigPath returns the path of a kubeconfig for kubectl. Stop removes the file.
+// KubeconfigPath returns the path of a kubeconfig for the control cluster. Stop removes the file.
 func (e *Env) KubeconfigPath() string { return e.control.kubeconfig }
 
 // TargetRESTConfig is RESTConfig for the target cluster, which is the control cluster without WithTargetCluster.
@@ -231,41 +233,43 @@ func (e *Env) TargetKubeconfigPath() string { return e.target.kubeconfig }
 // Namespace returns the namespace that the controllers watch.
 func (e *Env) Namespace() string { return e.settings.namespace }
 
-// SidecarMetricsURL returns the URL of the machine-controller's metrics. Every StartSidecar changes it.
+// SidecarMetricsURL returns the URL of the machine-controller's metrics. It changes with every
+// StartSidecar.
 func (e *Env) SidecarMetricsURL() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sidecarURL + "/metrics"
 }
 
-// CloudEnvironment returns the variables ("NAME=value") with which the driver reaches the cloud. The environment's own
-// sidecar has them already.
+// CloudEnvironment returns the environment variables ("NAME=value") with which a driver reaches the
+// cloud. The environment's own sidecar has them already.
 func (e *Env) CloudEnvironment() []string { return slices.Clone(e.settings.cloud.Environment) }
 
 // ServiceAccountKey returns API.ServiceAccountKey.
 func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.settings.cloud.ServiceAccountKey) }
 
-// ManagerPath returns the path of machine-controller-manager, for tests that start one themselves.
+// ManagerPath returns the path of the program machine-controller-manager, for tests that run it
+// themselves.
 func (e *Env) ManagerPath() string { return e.programs.manager }
 
 // ManagerCRDs returns the folder of machine-controller-manager's CRDs, which are already installed.
 func (e *Env) ManagerCRDs() string { return e.programs.crds }
 
-// MakeFolder makes a folder that Stop removes with its content. If Stop is never called, the next environment removes
-// it.
+// MakeFolder creates a folder, which Stop removes with its content. If Stop is never called, the
+// next environment removes it.
 func (e *Env) MakeFolder(name string) (string, error) {
 	path := filepath.Join(e.dir, "of-users", name)
 	return path, os.MkdirAll(path, 0o750)
 }
 
-// Logs returns the log of a part so far, if it is a process.
+// Logs returns the log that a part has written so far. Parts that are not processes have no log.
 func (e *Env) Logs(part Part) (string, error) {
 	content, err := os.ReadFile(e.LogPath(part))
 	return string(content), err
 }
 
-// Controllers returns the parts that were started and are a machine-controller-manager or a machine-controller, ended
-// ones included, also those of Pods and replicas.
+// Controllers returns every machine-controller-manager and machine-controller that was started,
+// including those of Pods and replicas, and those that have ended.
 func (e *Env) Controllers() []Part {
 	e.mu.Lock()
 	defer e.mu.Unlock()

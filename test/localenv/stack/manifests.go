@@ -56,7 +56,7 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// ParseManifests parses YAML that may hold several documents.
+// ParseManifests parses YAML with one or several documents.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -76,14 +76,15 @@ func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 			continue
 		}
 		if object.GetKind() == "" || object.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("an object without kind or apiVersion: %.60q", document)
+			return nil, fmt.Errorf("object has no kind or apiVersion: %.60q", document)
 		}
 		objects = append(objects, object)
 	}
 }
 
-// Apply applies objects server-side, in order, and overrides other owners of the same fields. Namespaced objects
-// without a namespace go to the environment's namespace. Status is not applied. The arguments are not changed.
+// Apply applies objects server-side, in the given order, and takes over fields of other owners.
+// Namespaced objects without a namespace go to the environment's namespace. The status of objects
+// is not applied, and objects is not modified.
 func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		desired, err := e.toUnstructured(object)
@@ -97,7 +98,8 @@ func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	return nil
 }
 
-// ApplyFile applies the objects of a YAML file or folder. Secrets with a serviceAccountKey get the cloud's key.
+// ApplyFile applies the objects of a YAML file, or of a folder of YAML files. In Secrets it
+// replaces the serviceAccountKey with the cloud's key.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	objects, err := readManifests(path)
 	if err != nil {

@@ -48,42 +48,48 @@ func WithTargetless() Option { return func(s *settings) { s.targetless = true } 
 // the target cluster. They share only etcd, under different prefixes.
 func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
 
-// WithoutManager does not start machine-controller-manager: then only Machines and MachineClasses work. StartManager
-// can start it later.
+// WithoutManager starts no machine-controller-manager, so that only Machines and MachineClasses
+// work. StartManager can start it later.
 func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
 
-// WithoutSidecar does not start the machine-controller. StartSidecar can start it later.
+// WithoutSidecar starts no machine-controller. StartSidecar can start it later.
 func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
 
-// WithSidecarProgram runs another machine-controller, built by 'make localenv', in place of this project's, with the
-// same flags and environment.
+// WithSidecarProgram runs another machine-controller instead of this project's, with the same flags
+// and environment. 'make localenv' must have built it.
 func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
-// WithSidecarReplicas runs several machine-controllers that elect a leader. Each that ends is restarted, as in
-// Kubernetes. ReplicaPart names their logs. StartSidecar, KillSidecar and SidecarMetricsURL do not apply to them.
+// WithSidecarReplicas runs several machine-controllers that elect a leader. A replica that ends is
+// restarted, as in Kubernetes. ReplicaPart returns their parts, for Logs. StartSidecar, KillSidecar
+// and SidecarMetricsURL do not apply to them.
 func WithSidecarReplicas(count int) Option {
 	return func(s *settings) { s.sidecarReplicas, s.withoutSidecar = count, true }
 }
 
-// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag wins.
+// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag takes
+// effect.
 func WithSidecarArgs(args ...string) Option {
 	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
 }
 
-// WithManagerArgs appends flags to those of machine-controller-manager. The last value of a flag wins.
+// WithManagerArgs appends flags to those of machine-controller-manager. The last value of a flag
+// takes effect.
 func WithManagerArgs(args ...string) Option {
 	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
 }
 
-// WithProgress calls report with a line whenever a step of Start begins, maybe from several goroutines.
+// WithProgress calls report with a line whenever a step of Start begins, possibly from several
+// goroutines.
 func WithProgress(report func(line string)) Option {
 	return func(s *settings) { s.progress = report }
 }
 
-// API is the access of the controllers to an IaaS API.
+// API describes how the controllers reach an IaaS API.
 type API struct {
-	// Environment holds the sidecar's variables ("NAME=value") for the API.
+	// Environment holds the environment variables ("NAME=value") with which the sidecar reaches the
+	// API.
 	Environment []string
-	// ServiceAccountKey (JSON) is written into Secrets by ApplyFile; nil leaves them unchanged.
+	// ServiceAccountKey is the key, in JSON, that ApplyFile writes into Secrets; nil leaves them
+	// unchanged.
 	ServiceAccountKey []byte
 }

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PodPart returns the part of a container of StartPod, for Logs.
+// PodPart returns the part of a container that StartPod runs, for Logs.
 func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 
 // StartPod runs a Pod of machine-controller-manager and the machine-controller as a kubelet would. Each container is a
@@ -99,7 +99,7 @@ func (e *Env) program(image string) (string, error) {
 	case "machine-controller-manager-provider-stackit":
 		return e.programs.sidecar, nil
 	}
-	return "", fmt.Errorf("no program for the image %q", image)
+	return "", fmt.Errorf("image %q: only machine-controller-manager and machine-controller can run", image)
 }
 
 // environment returns a container's variables.
@@ -110,7 +110,7 @@ func environment(pod *corev1.Pod, container corev1.Container) (map[string]string
 		value := variable.Value
 		if source := variable.ValueFrom; source != nil {
 			if source.FieldRef == nil || fields[source.FieldRef.FieldPath] == "" {
-				return nil, fmt.Errorf("variable %s: only the Pod's name and namespace are known", variable.Name)
+				return nil, fmt.Errorf("variable %s: only the Pod's name and namespace are supported", variable.Name)
 			}
 			value = fields[source.FieldRef.FieldPath]
 		}
@@ -127,8 +127,8 @@ func expand(argument string, variables map[string]string) string {
 	return argument
 }
 
-// StopPod ends a Pod as a kubelet does: SIGTERM for all of its processes, and SIGKILL for processes still running after
-// terminationGracePeriodSeconds.
+// StopPod stops a Pod as a kubelet does: it sends SIGTERM to all processes of the Pod, and SIGKILL
+// to processes that still run after terminationGracePeriodSeconds.
 func (e *Env) StopPod(name string) {
 	e.mu.Lock()
 	pod := e.pods[name]
@@ -185,7 +185,7 @@ func (m mounts) environment(container corev1.Container) []string {
 	return nil
 }
 
-// PodPath returns the path on this computer of a path in a container of the Pod.
+// PodPath translates a path in a container of the Pod into a path on this computer.
 func (e *Env) PodPath(pod *corev1.Pod, inside string) string { return e.mountsOf(pod).in(inside) }
 
 // mountsOf returns the paths of a Pod's files.
@@ -200,8 +200,8 @@ func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	return files
 }
 
-// MountPod writes the files of a Pod as a kubelet does. StartPod calls it before the Pod starts; call it again after
-// changes of its Secrets and ConfigMaps.
+// MountPod writes the files that a Pod mounts, as a kubelet does. StartPod calls it before the Pod
+// starts; call it again after changes to the Pod's Secrets and ConfigMaps.
 func (e *Env) MountPod(ctx context.Context, pod *corev1.Pod) error {
 	token, err := ServiceAccountToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {
@@ -333,7 +333,7 @@ func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (m
 	return files, nil
 }
 
-// ServiceAccountToken returns a token of a service account that is valid for an hour.
+// ServiceAccountToken returns a token of a service account. The token is valid for an hour.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
 	return requestToken(ctx, c, namespace, name, authenticationv1.TokenRequestSpec{})
 }

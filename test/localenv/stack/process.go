@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Part names a part of the environment, in errors and for Logs.
+// Part is the name of a part of the environment, in errors and for Logs.
 type Part string
 
 // The parts of the environment, in start order.
@@ -38,16 +38,16 @@ const (
 	PartSidecar         Part = "machine-controller"
 )
 
-// PartError is the failure of a part.
+// PartError is the error of a part that failed to start or ended unexpectedly.
 type PartError struct {
 	Part Part
-	// Err is the cause.
+	// Err is the cause of the failure.
 	Err error
-	// Log is the end of the part's log; "" for parts without a log.
+	// Log holds the last lines of the part's log; "" for parts without a log.
 	Log string
 }
 
-// Error returns the part, the cause and, if there is one, the end of the log.
+// Error returns the part and the cause, followed by the end of the part's log if there is one.
 func (e *PartError) Error() string {
 	text := fmt.Sprintf("%s: %v", e.Part, e.Err)
 	if e.Log == "" {
@@ -56,7 +56,7 @@ func (e *PartError) Error() string {
 	return text + "; the end of its log:\n    " + strings.ReplaceAll(e.Log, "\n", "\n    ")
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *PartError) Unwrap() error { return e.Err }
 
 // tailLines is the number of log lines in an error.
@@ -262,7 +262,7 @@ func (e *Env) launch(ctx context.Context, s service) (port int, err error) {
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts || ctx.Err() != nil {
 			return 0, err
 		}
-		e.progress("%s: its port was taken meanwhile, trying another", s.part)
+		e.progress("%s: another process took its port, trying another port", s.part)
 	}
 }
 
@@ -335,7 +335,8 @@ func (e *Env) endPart(part Part, grace time.Duration) {
 	}
 }
 
-// LogPath returns the log file of a part. A restarted part appends to it. Stop removes it.
+// LogPath returns the path of a part's log file. A restarted part appends to the file. Stop removes
+// it.
 func (e *Env) LogPath(part Part) string {
 	return filepath.Join(e.logDir, string(part)+".log")
 }

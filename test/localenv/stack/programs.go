@@ -47,7 +47,8 @@ func findPrograms(sidecar string) (programs, error) {
 	return p, nil
 }
 
-// Check returns a *PartError if a program that Start needs is missing, for callers that do other work before Start.
+// Check returns a *PartError if a program that Start needs is missing. It is for callers that do
+// other work before Start.
 func Check() error {
 	_, err := findPrograms(newSettings(nil).sidecarProgram)
 	return err
@@ -62,8 +63,8 @@ func present(paths ...string) error {
 	return nil
 }
 
-// Root returns the root of this repository. It searches upwards from the working directory, which in tests is the
-// package's folder.
+// Root returns the root folder of this repository. It searches upwards from the working directory,
+// which in tests is the folder of the package.
 func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

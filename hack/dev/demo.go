@@ -139,7 +139,7 @@ func (t *tour) take(ctx context.Context, step step) error {
 		case <-t.env.Done():
 			return t.env.Err()
 		case <-late:
-			return fmt.Errorf("late: not reached after %s: %w", stepLimit, missing)
+			return fmt.Errorf("timed out after %s: %w", stepLimit, missing)
 		case <-ticker.C:
 		}
 	}

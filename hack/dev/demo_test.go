@@ -55,7 +55,7 @@ func TestTour(t *testing.T) {
 	}{
 		"all well": {steps: oneStep(nil)},
 		"a step is never reached": {steps: oneStep(missing),
-			want: "up: late: not reached after 5m0s: 2 of 3 up"},
+			want: "up: timed out after 5m0s: 2 of 3 up"},
 		"a part dies": {steps: oneStep(missing), want: "up: etcd: exited",
 			env: fakeEnvironment{died, errors.New("etcd: exited")}},
 		"a machine is left": {after: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil),

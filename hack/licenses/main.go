@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command licenses writes one file with the licenses and notices of all that is linked into the programs
-// that are published: whoever passes a program on has to pass these on. ko, the Dockerfile and the
-// archives of a release take the file as it is in the repository.
+// Command licenses writes one file with the licenses and notices of all modules that are linked
+// into the published programs: their licenses require that every copy of a program includes them.
+// ko, the Dockerfile and the archives of a release include the file from the repository.
 //
-// It names no versions, so that an update changes it only if a license or a module does, which is to be looked at.
+// The file contains no versions. So it changes only if an update adds a module or changes a
+// license, which then needs a review.
 package main
 
 import (
@@ -26,7 +27,8 @@ import (
 
 var (
 	programs = []string{"../../cmd/machine-controller", "../../cmd/mcm-stackit"}
-	// platforms are those of the images and of the archives: some modules are linked for one alone.
+	// platforms are the platforms of the images and the archives: some modules are linked only for
+	// one platform.
 	platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 	// isText matches the names of files with licenses and notices.
 	isText = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|notice|copying|copyright|patents)`)
@@ -40,7 +42,7 @@ const (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "name the file to write")
+		fmt.Fprintln(os.Stderr, "usage: licenses <file to write>")
 		os.Exit(1)
 	}
 	texts, err := collect()
@@ -54,10 +56,11 @@ func main() {
 	}
 }
 
-// texts has the files ("module: path") in which each text is found: most modules have the same few.
+// texts maps each text to the files ("module: path") that contain it: most modules share a few
+// texts.
 type texts map[string][]string
 
-// collect returns the texts of all that is linked.
+// collect returns the texts of all linked modules.
 func collect() (texts, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -117,9 +120,9 @@ func list(platform string) ([]linked, error) {
 	}
 }
 
-// add adds the texts in a package's folder and in those above it, up to its module's: what a module took from
-// elsewhere has its license in a folder of its own. It passes over folders that were read, and fails if the
-// module's has no license.
+// add adds the texts in a package's folder and its parent folders, up to the folder of the module:
+// code that a module copied from elsewhere has its license in its own folder. It skips folders that
+// were read before, and fails if the module's folder has no license.
 func (t texts) add(one linked, read map[string]bool) error {
 	for dir := one.Dir; !read[dir]; dir = filepath.Dir(dir) {
 		read[dir] = true
@@ -132,7 +135,7 @@ func (t texts) add(one linked, read map[string]bool) error {
 		}
 		if !slices.ContainsFunc(names,
 			func(name string) bool { return !strings.HasPrefix(strings.ToUpper(name), "NOTICE") }) {
-			return fmt.Errorf("%s has no license in %s", one.Module.Path, dir)
+			return fmt.Errorf("module %s has no license file in %s", one.Module.Path, dir)
 		}
 		return nil
 	}
@@ -165,12 +168,13 @@ func (t texts) addFolder(one linked, dir string) (names []string, err error) {
 	return names, nil
 }
 
-// normalized leaves out in what copies of a license differ most.
+// normalized removes the parts in which copies of the same license usually differ.
 func normalized(content []byte) string {
 	return strings.Trim(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n ")
 }
 
-// String returns the content of the file: each text once, below the names of its files.
+// String returns the content of the output file: each text once, below the names of the files that
+// contain it.
 func (t texts) String() string {
 	var sections []string
 	for text, files := range t {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds what a release has besides the image: an archive of mcm-stackit for
-// each platform, the manifest with which krew installs it, and the checksums of all. The same
-// commit, version, Go and URL of the repository give the same bytes.
+// Command release builds the files of a release other than the image: an archive of mcm-stackit for
+// each platform, the manifest with which krew installs it, and the checksums of all files. Builds
+// are reproducible: the same commit, version, Go version and repository URL produce the same bytes.
 package main
 
 import (
@@ -32,7 +32,7 @@ const (
 	linked    = "github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version"
 )
 
-// platforms are what a release has archives for.
+// platforms are the platforms for which a release has archives.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 // archive is the file for one platform.
@@ -49,9 +49,9 @@ func newArchive(platform string) archive {
 	return made
 }
 
-// release is what the manifest's template is filled in with.
+// release holds the values for the manifest's template.
 type release struct {
-	// Version is that of the tag.
+	// Version is the version in the tag, such as v1.2.3.
 	Version string
 	// SourceURL is the page of the repository that publishes the release.
 	SourceURL string
@@ -80,7 +80,7 @@ func main() {
 // build builds everything for the platforms.
 func (r *release) build(platforms []string) error {
 	if _, err := version.ParseSemantic(r.Version); err != nil || !strings.HasPrefix(r.Version, "v") {
-		return fmt.Errorf("the version is %q, must be one such as v1.2.3 or v1.2.3-rc.1: krew installs no other", r.Version)
+		return fmt.Errorf("the version is %q, must be like v1.2.3 or v1.2.3-rc.1: krew accepts only such versions", r.Version)
 	}
 	if err := os.MkdirAll(r.folder, 0o750); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (r *release) archive(platform string) (archive, error) {
 	return made, err
 }
 
-// pack writes programs and texts into the archive at path. They get the time instead of that of
-// this computer, and no owner.
+// pack writes programs and texts into the archive at path. All entries have the commit's time and
+// no owner, so that builds are reproducible.
 func pack(path string, modified time.Time, files ...string) error {
 	out, err := os.Create(filepath.Clean(path))
 	if err != nil {
@@ -136,8 +136,8 @@ func pack(path string, modified time.Time, files ...string) error {
 	return errors.Join(err, packed.Close(), compressed.Close(), out.Close())
 }
 
-// compile builds a command without Go's record of the clone (its tags, and whether it is clean): the
-// version names the commit.
+// compile builds a command without Go's information about the git clone (its tags, and whether it
+// is clean), which would differ from clone to clone.
 func compile(r *release, made archive, path string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o",
 		path, command)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scale measures how long a MachineDeployment takes to scale up, to roll and to
-// scale down on a local environment with the limits that Gardener sets, and how many calls
-// of the IaaS API this takes.
+// Command scale measures how long a MachineDeployment takes to scale up, to roll and to scale down,
+// and how many IaaS API calls this needs. It runs a local environment with the limits that Gardener
+// sets.
 package main
 
 import (
@@ -25,11 +25,11 @@ func main() {
 	defer stop()
 	var o options
 	pflag.IntVar(&o.machines, "machines", 500, "how many machines")
-	pflag.IntVar(&o.keep, "keep", 0, "how many machines stay when the others are deleted")
+	pflag.IntVar(&o.keep, "keep", 0, "how many machines remain at the end")
 	pflag.BoolVar(&o.instant, "instant", false,
-		"measure the floor: a driver that answers at once, without latency, faults and allowedAddresses")
+		"measure the minimum: a driver that answers at once, without latency, faults and allowedAddresses")
 	pflag.DurationVar(&o.join, "join", time.Second,
-		"time from ACTIVE until the server's Node joins; real ones need longer")
+		"time from ACTIVE until the server's Node joins; real servers need longer")
 	pflag.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
 	pflag.BoolVar(&o.roll, "roll", true, "also roll to another class, which takes longest")
 	pflag.Parse()

@@ -64,7 +64,7 @@ func (m *machines) watch(ctx context.Context, config *rest.Config, namespace str
 	}
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		return errors.Join(errors.New("the Machines cannot be watched"), context.Cause(ctx))
+		return errors.Join(errors.New("watching the Machines failed"), context.Cause(ctx))
 	}
 	return nil
 }

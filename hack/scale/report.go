@@ -76,7 +76,7 @@ func spreadOf(values []float64) spread {
 	return spread{count: len(sorted), p50: percentile(sorted, 50), p99: percentile(sorted, 99)}
 }
 
-// String returns "-" for an empty spread.
+// String returns the 50th and 99th percentile; "-" for an empty spread.
 func (s spread) String() string {
 	if s.count == 0 {
 		return "-"
@@ -84,8 +84,8 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.1f / %.1f", s.p50, s.p99)
 }
 
-// percentile returns the smallest of the sorted values that at least p percent of them do not exceed (nearest
-// rank), 0 if there are none.
+// percentile returns the p-th percentile of sorted values by the nearest-rank method; 0 if there
+// are none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -20,9 +20,9 @@ var apiInfo = node{
 	"x-date":      "2026-11-24",
 }
 
-// apiFacts returns what a program can check of an OpenAPI document: operations, parameters,
-// schemas and statuses, without a sentence. Keys are sorted, and each operation and schema
-// is on a line of its own, so that a change of the API is a change of few lines.
+// apiFacts returns the parts of an OpenAPI document that a program can check: operations,
+// parameters, schemas and statuses, but no descriptions. Keys are sorted, and each operation and
+// schema is on its own line, so that a small change of the API changes only a few lines.
 func apiFacts(document []byte) ([]byte, error) {
 	var whole node
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -40,8 +40,8 @@ func apiFacts(document []byte) ([]byte, error) {
 	return append(text.Bytes(), '\n'), err
 }
 
-// factsOf drops the sentences of a part of the document, and STACKIT's own keywords but the
-// one for values of enumerations.
+// factsOf removes the descriptions from a part of the document, and STACKIT's own keywords except
+// the keyword for values of enumerations.
 func factsOf(part any) any {
 	switch part := part.(type) {
 	case node:
@@ -81,8 +81,7 @@ func named(object any) any {
 	return kept
 }
 
-// writeLines writes a value, an object with a line for each key, and so the objects below, as deep
-// as depth says.
+// writeLines writes a value. Objects down to the given depth get one line for each key.
 func writeLines(to *bytes.Buffer, value any, depth int) error {
 	object, isObject := value.(node)
 	if !isObject || depth == 0 {

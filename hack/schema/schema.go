@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema makes JSON Schemas and tables of what an operator writes, from the driver's
-// types, their comments and the limits of package validation, and the facts of the official
-// API document. Its tests write them.
+// Package schema generates JSON Schemas and tables of the fields that users write, from the
+// driver's types, their comments and the limits in package validation. It also extracts the facts
+// of the official API document. Its tests write the files.
 package schema
 
 import (
@@ -18,7 +18,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// The comments of the operator's types are found by the path from this folder, where tests run.
+// Paths of the packages whose types and comments are read, relative to this folder, where tests
+// run.
 const (
 	module = "github.com/stackitcloud/machine-controller-manager-provider-stackit/hack/schema"
 	types  = "../../pkg/provider/apis"
@@ -62,13 +63,13 @@ func providerSpec() (node, error) {
 		boot["else"] = node{"required": []any{"size"}, "properties": node{"size": node{"type": "integer"}}}
 	}
 	for path := range limits {
-		return nil, fmt.Errorf("package validation has limits of %s, which is no field", path)
+		return nil, fmt.Errorf("package validation has limits for %s, which is not a field", path)
 	}
 	return schema, nil
 }
 
-// complete puts limits into a schema and what is below it, and takes them out of the map. A
-// null is a field that is not set.
+// complete adds limits to a schema and its children, and removes them from the map. Fields may be
+// null, which means unset.
 func complete(schema node, path string, limits map[string]validation.Limits) {
 	delete(schema, "$schema")
 	delete(schema, "required")
@@ -97,7 +98,7 @@ func complete(schema node, path string, limits map[string]validation.Limits) {
 	}
 }
 
-// orNull lets a schema take null, too.
+// orNull makes a schema accept null, too.
 func orNull(schema node) {
 	kinds, several := schema["type"].([]any)
 	if !several {
@@ -109,7 +110,7 @@ func orNull(schema node) {
 	}
 }
 
-// put puts limits into a schema.
+// put adds limits to a schema.
 func put(limit validation.Limits, schema node) {
 	for name, value := range map[string]any{"pattern": limit.Pattern, "maxLength": limit.MaxLength,
 		"minimum": limit.Minimum, "maximum": limit.Maximum} {
@@ -185,11 +186,11 @@ func machineClass() (node, error) {
 	}, nil
 }
 
-// base64 matches what encoding/base64 may take: it leaves out line breaks.
+// base64 matches texts that encoding/base64 accepts, which ignores line breaks.
 const base64 = "^[A-Za-z0-9+/=\\r\\n]*$"
 
-// secret returns the schema of a Secret that a MachineClass names. What its values must be,
-// a schema cannot say: they may be in base64, and what is around them is forgiven.
+// secret returns the schema of a Secret to which a MachineClass refers. The schema cannot limit the
+// values: they may be in base64, and the driver ignores surrounding white space.
 func secret() (node, error) {
 	keys, err := reflected(&apis.Secret{}, "key")
 	if err != nil {
@@ -203,7 +204,7 @@ func secret() (node, error) {
 	for key, property := range properties {
 		plain, isNode := property.(node)
 		if !isNode {
-			return nil, fmt.Errorf("key %s is no text", key)
+			return nil, fmt.Errorf("key %s is not a string", key)
 		}
 		complete(plain, key, nil)
 		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64",
@@ -225,7 +226,7 @@ func secret() (node, error) {
 	}, nil
 }
 
-// Files returns the content of the schemas by their paths in the repository.
+// Files maps the paths of the schema files in the repository to their content.
 func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for path, make := range map[string]func() (node, error){

@@ -12,7 +12,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// WithTables returns a page with the tables between its marks written anew.
+// WithTables returns a page with new tables between its marks.
 func WithTables(page string) (string, error) {
 	for mark, source := range map[string]struct {
 		of  any
@@ -30,15 +30,15 @@ func WithTables(page string) (string, error) {
 		before, rest, begun := strings.Cut(page, begin)
 		_, after, ended := strings.Cut(rest, end)
 		if !begun || !ended {
-			return "", errors.New("the page has no place for " + begin)
+			return "", errors.New("the page has no mark " + begin)
 		}
 		page = before + begin + "| Field | Meaning |\n|---|---|\n" + rows + end + after
 	}
 	return page, nil
 }
 
-// rowsOf are the rows of a struct's fields, in their order. A field without a comment is an
-// error.
+// rowsOf returns the table rows of a struct's fields, in the order of the fields. A field without a
+// comment is an error.
 func rowsOf(schema node, of reflect.Type, tag, prefix string) (string, error) {
 	properties, _ := schema["properties"].(node)
 	rows := ""
@@ -70,7 +70,7 @@ func rowsOf(schema node, of reflect.Type, tag, prefix string) (string, error) {
 	return rows, nil
 }
 
-// meaning is a comment without the field's Go name, on one line of a table.
+// meaning returns a field's comment without the field's Go name, in one line.
 func meaning(name, comment string) string {
 	text := strings.ReplaceAll(strings.Join(strings.Fields(comment), " "), "|", `\|`)
 	for _, begin := range []string{name + " is ", name + " are ", name + ", ", name + " "} {

@@ -49,7 +49,7 @@ func (o *options) say(format string, args ...any) {
 }
 
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run did not finish within %s", limit))
 }
 
 // again returns the command that deletes what a run has left.
@@ -66,7 +66,7 @@ func (o *options) await(
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %s", patience, seen)
+			return fmt.Errorf("timed out after %s: %s", patience, seen)
 		}
 		if err := pause(ctx, o.poll); err != nil {
 			return fmt.Errorf("%w: %s", err, seen)
@@ -158,7 +158,7 @@ func (r *run) runAndSweep(ctx context.Context) error {
 // work makes the network and runs the halves beside each other.
 func (r *run) work(ctx context.Context) error {
 	if err := r.makeNetwork(ctx); err != nil {
-		return fmt.Errorf("making the network: %s", describe(err))
+		return fmt.Errorf("creating the network: %s", describe(err))
 	}
 	var probing sync.WaitGroup
 	if r.only != onlyLife {

@@ -230,7 +230,7 @@ func (s *sweep) awaitNothing(ctx context.Context) error {
 		}
 	}
 	if err := s.await(ctx, s.patience, lookFor(kindServer)); err != nil {
-		return fmt.Errorf("servers are left %w", err)
+		return fmt.Errorf("servers are left over %w", err)
 	}
 	if err := s.await(ctx, 4*s.settle, lookFor(kindServer, kindNIC, kindVolume)); err != nil {
 		return fmt.Errorf("left without their server %w", err)
@@ -258,7 +258,7 @@ func (s *sweep) delete(ctx context.Context) (deleted []thing, err error) {
 			cleanSince = began
 		case began.Sub(cleanSince) < s.settle:
 		case len(v.foreign) > 0:
-			return deleted, fmt.Errorf("the network stays, because of what is not the run's: %s", texts(v.foreign))
+			return deleted, fmt.Errorf("the network stays, because it is used by resources of others: %s", texts(v.foreign))
 		case len(v.networks) == 0:
 			return deleted, nil
 		default:

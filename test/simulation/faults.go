@@ -22,7 +22,7 @@ type Fault struct {
 	Cluster    int
 	Operation  string
 	Nth, Times int
-	// What is the name of a fault in FaultsOf.
+	// What is the name of the fault, as in FaultsOf.
 	What string
 
 	// crashBefore ends the process before the request arrives, crashAfter once it has been executed.

@@ -180,7 +180,7 @@ func (w *world) mayDelete(c call) {
 	m := w.openStackOf(id)
 	switch {
 	case m == nil && c.operation != opDelete:
-		w.violated("%s of %s for %s, which nobody made for it", c.operation, id, c.caller)
+		w.violated("%s of %s for %s, which was not created for it", c.operation, id, c.caller)
 		return
 	case m == nil:
 		return

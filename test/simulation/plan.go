@@ -35,7 +35,7 @@ type Plan struct {
 	ListLag, AddressDelay, Boot, Deletion time.Duration
 	// Release is how long NICs and volumes look attached to a server that is gone.
 	Release time.Duration
-	// CreationTimeout is that of all Machines; 0 is the manager's default.
+	// CreationTimeout is the creation timeout of all Machines; 0 means the manager's default.
 	CreationTimeout time.Duration
 	// Latency is the longest time of a request to the cloud, and of its answer back.
 	Latency time.Duration
@@ -77,11 +77,11 @@ type Storm struct {
 	Operation string
 	// Status is the status of the answer; 0 resets connections.
 	Status int
-	// Rate is how many calls a second are still executed; 0 is none.
+	// Rate is the number of calls per second that are still executed; 0 means none.
 	Rate int
 	// Wide exempts lists that select a single Machine.
 	Wide bool
-	// From is counted from the beginning of the run, For is the length.
+	// From is the start of the storm, counted from the beginning of the run, For its length.
 	From, For time.Duration
 }
 

@@ -26,7 +26,7 @@ const (
 
 // Result is the result of a run.
 type Result struct {
-	// Violations are the broken promises; none is a success.
+	// Violations are the broken promises; the run is a success if there are none.
 	Violations []string
 	// Trace has one line for each event.
 	Trace string
@@ -255,7 +255,8 @@ func Live(life Life, faults ...Fault) Result {
 // StormResult is the result of a storm.
 type StormResult struct {
 	Result
-	// Posts are the CreateServer calls during the storm, Accepted the calls that made a server.
+	// Posts counts the CreateServer calls during the storm, Accepted the calls that created a
+	// server.
 	Posts, Accepted int
 }
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command instant is a machine-controller whose driver answers at once: the time that
-// machine-controller-manager (MCM) and a control plane take with it is the minimum for
-// every driver. It creates servers in a mock without authentication, so that Machines
-// get their Nodes, and does not wait for them.
+// Command instant is a machine-controller whose driver answers at once. It shows the minimum time
+// that machine-controller-manager (MCM) and a control plane take with any driver. It creates
+// servers in a mock without authentication, so that Machines get their Nodes, and does not wait for
+// them.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	if err == nil {
 		err = app.Run(server, d)
 	}
-	klog.ErrorS(err, "Could not start")
+	klog.ErrorS(err, "Failed to start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 
@@ -130,18 +130,19 @@ func (d *instantDriver) DeleteMachine(
 	return &driver.DeleteMachineResponse{}, nil
 }
 
-// GetMachineStatus returns the server that CreateMachine has created.
+// GetMachineStatus returns the server that CreateMachine created for the Machine.
 func (d *instantDriver) GetMachineStatus(
 	_ context.Context, req *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
 	made, found := d.machine(req.Machine.Name)
 	if !found {
-		return nil, status.Error(codes.NotFound, "no server was made for "+req.Machine.Name)
+		return nil, status.Error(codes.NotFound, "no server was created for machine "+req.Machine.Name)
 	}
 	return &driver.GetMachineStatusResponse{ProviderID: made.providerID(), NodeName: made.name}, nil
 }
 
-// ListMachines returns the class's servers that have been created and not deleted.
+// ListMachines returns the class's servers that CreateMachine created and DeleteMachine has not
+// deleted.
 func (d *instantDriver) ListMachines(
 	_ context.Context, req *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {

@@ -160,7 +160,7 @@ func Edit[T Object](s *Server, resource, name string, change func(T)) {
 func clone(object Object) Object {
 	copied, isObject := object.DeepCopyObject().(Object)
 	if !isObject {
-		panic("the copy of an object is none")
+		panic("the copy of an object is not an Object")
 	}
 	return copied
 }
@@ -287,7 +287,7 @@ func groupResource(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: kinds[resource].Group, Resource: resource}
 }
 
-// Target is the object or list that a request is about.
+// Target is the object or list that a request addresses.
 type Target struct{ Resource, Name, Subresource string }
 
 // TargetOf parses a request's path. The resource is empty for discovery paths.
@@ -324,7 +324,7 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	case t.Resource == "":
 		return map[string]any{}, nil // no groups: MCM asks whether there are evictions and attachments
 	case !known:
-		return nil, fmt.Errorf("no resource %q", t.Resource)
+		return nil, fmt.Errorf("unknown resource %q", t.Resource)
 	case request.Method == http.MethodGet && t.Name == "":
 		items, version := s.list(t.Resource)
 		return map[string]any{
@@ -341,7 +341,7 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	case request.Method == http.MethodPatch && request.Header.Get("Content-Type") == string(types.MergePatchType):
 		return s.patch(t.Resource, t.Name, t.Subresource, body)
 	case request.Method == http.MethodPatch:
-		panic("a patch of another type is sent: " + request.Header.Get("Content-Type"))
+		panic("unsupported type of patch: " + request.Header.Get("Content-Type"))
 	}
 	object := clone(kind.empty)
 	if err := json.Unmarshal(body, object); err != nil {

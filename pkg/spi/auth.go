@@ -108,7 +108,7 @@ func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock
 }
 
 // get returns a valid token, and fetches one if there is none. Concurrent callers share one fetch,
-// which goes on if one caller's context ends.
+// which continues even if a caller's context ends.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -40,7 +40,7 @@ const (
 	EnvTokenURL = "STACKIT_TOKEN_BASEURL"
 	// EnvIdentityURL overrides the URL of the token endpoint for workload identities.
 	EnvIdentityURL = "STACKIT_IDP_TOKEN_ENDPOINT"
-	// EnvNoAuth switches authentication off, for a local mock.
+	// EnvNoAuth disables authentication, for a local mock.
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
 

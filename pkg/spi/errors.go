@@ -28,7 +28,7 @@ func identityError(format string, args ...any) error {
 // ErrNoCredentials means that the credentials have neither a service-account key nor a workload
 // identity.
 var ErrNoCredentials = &CredentialsError{
-	Reason: "the service account has neither a key nor a workload identity, must have one of them",
+	Reason: "the service account has neither a key nor a workload identity: set one of them",
 }
 
 // TokenError means that no access token could be fetched. A status code in its text is the token
@@ -96,10 +96,11 @@ func isUnwritten(err error) bool {
 	return errors.As(err, &found) && found.Attempted
 }
 
-// Message returns the text of an answer by the API itself: a JSON object with text in "msg" or
-// "message". It returns "" for the HTML pages with 403 and the plain text with 401 of the gateway
-// in front of the API. isOfIaaS reports whether the object is {code,msg}, the form in the IaaS
-// API's document; other services of STACKIT answer {status,error,message}.
+// Message returns the error text in an answer's body if the API itself wrote it: a JSON object with
+// a text in "msg" or "message". For all other bodies it returns "": the gateway in front of the API
+// answers HTML pages with 403 and plain text with 401. isOfIaaS reports whether the object is
+// {code,msg}, the format in the IaaS API's document; other services of STACKIT answer
+// {status,error,message}.
 func Message(body []byte) (text string, isOfIaaS bool) {
 	var answer struct {
 		Code    any `json:"code"`

@@ -34,15 +34,15 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 	case err != nil:
 		return nil, err
 	case claims.ExpiresAt == nil:
-		return nil, identityError("token has no exp, must have an expiry")
+		return nil, identityError("token has no expiry (exp)")
 	case !now.Before(claims.ExpiresAt.Time):
-		return nil, identityError("token expired at %s UTC, must be renewed", claims.ExpiresAt.UTC().Format(time.DateTime))
+		return nil, identityError("token expired at %s UTC: renew it", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:
-		return nil, identityError("token has no aud, must have the audience that " +
-			"the service account's federated identity provider asks for")
+		return nil, identityError("token has no audience (aud): it needs the audience that " +
+			"the service account's federated identity provider requires")
 	case slices.ContainsFunc(claims.Audience, c.isAPIServers()):
-		return nil, identityError("token is for the Kubernetes API server and must not be sent elsewhere, " +
-			"must have an audience of its own")
+		return nil, identityError("token is for the Kubernetes API server and must not be sent elsewhere: " +
+			"it needs an audience of its own")
 	}
 	return claims, nil
 }

@@ -76,7 +76,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil || key.Credentials == nil {
-		return nil, &CredentialsError{Reason: "the service-account key " + noKey(keyJSON)}
+		return nil, &CredentialsError{Reason: "the service-account key " + describeNonKey(keyJSON)}
 	}
 	var missing []string
 	for _, field := range []struct{ name, value string }{
@@ -106,16 +106,16 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-// noKey describes a text that is not a key, together with the fix, and does not quote the text.
+// describeNonKey describes a text that is not a key, together with the fix, and does not quote the text.
 // Files pass through editors, shells and base64 on their way into a Secret.
-func noKey(text string) string {
+func describeNonKey(text string) string {
 	switch trimmed := strings.TrimSpace(text); {
 	case isUTF16(text):
 		return "is UTF-16 text, as PowerShell's > writes it: save the file as UTF-8"
 	case strings.HasPrefix(text, "\ufeff"):
 		return "begins with a byte order mark (BOM): save the file as UTF-8 without one"
 	case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
-		return noKeyJSON(text) + ": " + useTheFile
+		return describeNonKeyJSON(text) + ": " + useTheFile
 	case strings.HasPrefix(trimmed, "-----BEGIN"):
 		return "is a PEM file, not a key with its credentials: " + useTheFile
 	case strings.HasPrefix(trimmed, `"`), strings.HasPrefix(trimmed, "'"):
@@ -157,12 +157,12 @@ func isBase64(text string) bool {
 	return err == nil && decoded != "" && (isKey || isUTF16(decoded) || isBase64(decoded))
 }
 
-// noKeyJSON describes a text that looks like JSON but is not a key.
-func noKeyJSON(text string) string {
+// describeNonKeyJSON describes a text that looks like JSON but is not a key.
+func describeNonKeyJSON(text string) string {
 	var content any
 	err := json.Unmarshal([]byte(text), &content)
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return noJSON(text, int(syntax.Offset)-1)
+		return describeNonJSON(text, int(syntax.Offset)-1)
 	}
 	fields, isObject := content.(map[string]any)
 	var typed *json.UnmarshalTypeError
@@ -180,9 +180,9 @@ func noKeyJSON(text string) string {
 	}
 }
 
-// noJSON describes a text that is valid JSON up to the byte at the offset. Line numbers count from
+// describeNonJSON describes a text that is valid JSON up to the byte at the offset. Line numbers count from
 // the start of the key, which stands inside a manifest.
-func noJSON(text string, offset int) string {
+func describeNonJSON(text string, offset int) string {
 	before, wrong := text[:offset], text[offset]
 	value := strings.TrimRight(before, " \t\r\n")
 	line := func(text string) int { return strings.Count(text, "\n") + 1 }
@@ -237,7 +237,7 @@ func checkPEM(text string) error {
 	case block == nil && strings.Contains(text, "-----BEGIN") && strings.Contains(text, `\n`):
 		return privateKeyError(`has its line breaks escaped twice: must be \n in the JSON, not \\n`)
 	case block == nil && strings.Contains(text, "-----BEGIN"):
-		return privateKeyError("is damaged PEM: it needs its line breaks, and its first and last line")
+		return privateKeyError("is damaged PEM: its line breaks, its first line or its last line are missing")
 	case block == nil:
 		return errPrivateKey
 	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":

@@ -25,10 +25,10 @@ import (
 type Credentials struct {
 	// ProjectID is the UUID of the project in which the session works.
 	ProjectID string
-	// ServiceAccountKey is the service-account key's JSON. It must be empty for a workload identity.
+	// ServiceAccountKey is a service-account key in JSON; "" for a workload identity.
 	ServiceAccountKey string
-	// ServiceAccountEmail is the service account of a workload identity. It must trust the issuer of
-	// Token, or of the token in TokenFile.
+	// ServiceAccountEmail is the mail address of a workload identity's service account. The account
+	// must trust the issuer of Token, or of the token in TokenFile.
 	ServiceAccountEmail string
 	// Token is the token of the workload identity, a JWT.
 	Token string
@@ -74,7 +74,7 @@ type PluginSPIImpl struct {
 	// Fence holds back API calls, except requests for tokens, after a pause of this process. Nil
 	// means no fence, for a process without leader election.
 	Fence *Fence
-	// UserAgent is sent with every request; "" means the project's name.
+	// UserAgent is the User-Agent header of every request; "" means the name of this project.
 	UserAgent string
 	// Transport sends the requests, including those for tokens; nil means NewTransport's. It must call
 	// WroteHeaders of the request's httptrace.ClientTrace, as net/http does: a request that fails
@@ -208,6 +208,8 @@ func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
 		return keyExchange(s.Config, c.ServiceAccountKey)
 	default:
-		return nil, &CredentialsError{Reason: "the service account has both a key and a workload identity, must have only one of them"}
+		return nil, &CredentialsError{
+			Reason: "the service account has both a key and a workload identity: set only one of them",
+		}
 	}
 }

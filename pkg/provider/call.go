@@ -31,7 +31,7 @@ type call struct {
 	// in a strict call.
 	spec     *apis.ProviderSpec
 	specHash specHash
-	// networkErrors are the reasons why the spec's networking cannot be read.
+	// networkErrors are the errors because of which the spec's networking cannot be read.
 	networkErrors field.ErrorList
 	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted
 	// because it never had a Node.

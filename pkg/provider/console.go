@@ -91,8 +91,8 @@ const (
 )
 
 var (
-	// secretive matches lines that are skipped because they may contain a secret.
-	secretive = regexp.MustCompile(`(?i)passw|secret|token|bearer|authorization|private key`)
+	// secretLine matches lines that are skipped because they may contain a secret.
+	secretLine = regexp.MustCompile(`(?i)passw|secret|token|bearer|authorization|private key`)
 	// tokens matches bootstrap tokens and JWTs.
 	tokens = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\beyJ[\w-]+\.[\w-]+\.[\w-]*`)
 	// consoleNames matches hosts, addresses and units. User data always contains some, but without
@@ -155,7 +155,7 @@ func findPatterns(log string) [][]string {
 	found := make([][]string, len(consolePatterns))
 	for line := range strings.Lines(log) {
 		line = strings.TrimSpace(line)
-		if secretive.MatchString(line) {
+		if secretLine.MatchString(line) {
 			continue
 		}
 		for i, pattern := range consolePatterns {

@@ -72,7 +72,7 @@ func (p *Provider) getMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
-	if p.hadNothing(request.Machine, c, err) {
+	if p.hasNothingToDelete(request.Machine, c, err) {
 		return nil, noServer(request.Machine.Name)
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func (p *Provider) deleteMachine(
 		err = c.deleteNamed(ctx)
 	}
 	switch {
-	case p.hadNothing(machine, c, err):
+	case p.hasNothingToDelete(machine, c, err):
 		klog.InfoS("Machine deleted without a look-up of its servers: none was ever requested",
 			"machine", machine.Name, "err", err)
 	case err != nil:
@@ -143,11 +143,11 @@ func noServer(machine string) error {
 	return newError(ReasonNoServer, "machine %s has no known running server", machine)
 }
 
-// hadNothing reports whether a Machine can be deleted although err, as of a wrong key, project or
-// class, prevents a look-up: nothing can exist for it. It names no server, did not come from
-// OpenStack, and this process, the only one to act since the Machine was created, never requested a
-// server. c is nil without a call.
-func (p *Provider) hadNothing(machine *v1alpha1.Machine, c *call, err error) bool {
+// hasNothingToDelete reports whether a Machine cannot have a server, so that it can be deleted
+// although err, such as a wrong key, project or class, prevents a look-up: it has no ProviderID,
+// did not come from OpenStack, and this process, the only one to act since the Machine was created,
+// never requested a server for it. c is nil if no call could be made.
+func (p *Provider) hasNothingToDelete(machine *v1alpha1.Machine, c *call, err error) bool {
 	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" ||
 		CameFromOpenStack(machine) {
 		return false
@@ -157,7 +157,7 @@ func (p *Provider) hadNothing(machine *v1alpha1.Machine, c *call, err error) boo
 	}
 	switch code, _ := Classify(err); code {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
-		return p.leadsSinceBefore(machine.CreationTimestamp.Time) && p.process.memory.neverHadOne(refTo(machine))
+		return p.leadsSinceBefore(machine.CreationTimestamp.Time) && p.process.memory.neverHadServer(refTo(machine))
 	default:
 		return false
 	}

@@ -31,8 +31,8 @@ const (
 // creation is one CreateMachine call.
 type creation struct {
 	*call
-	// lookedAt is when the last look-up began.
-	lookedAt time.Time
+	// lookupBegan is when the last look-up began.
+	lookupBegan time.Time
 	// lost is the error of a POST that may have created a server.
 	lost error
 	// surplus are the Machine's servers other than the kept one. deleting are those that the last
@@ -95,7 +95,7 @@ func (c *creation) findOne(ctx context.Context) (*tracked, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.lookedAt = found.began
+		c.lookupBegan = found.began
 		found.servers, c.deleting = withoutDeleting(found.servers)
 		kept, err := c.keepOne(ctx, found.servers)
 		if !errors.Is(err, errUnusable) {
@@ -179,7 +179,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 			"servers %s and %s of machine %s are still being deleted: no third server is created until one is gone",
 			c.deleting[0].ID, c.deleting[1].ID, c.machine)
 	}
-	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookedAt); {
+	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookupBegan); {
 	case errors.Is(err, errUnseen):
 		return nil, newError(ReasonNotReady, "servers of class %s were created, but no read has ever shown one: "+
 			"the next server is created 1 to 16 minutes later, or once a read shows a server of the class "+
@@ -280,7 +280,8 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	return fault
 }
 
-// noteFault records a server in ERROR for its class, and returns the error for the manager.
+// noteFault records that a server of the class ended in ERROR, and returns the error for the
+// manager.
 func (c *creation) noteFault(t *tracked, fault error) error {
 	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
 	if isRetried(fault) {

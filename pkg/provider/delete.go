@@ -60,7 +60,7 @@ func (c *call) deleteAll(ctx context.Context) error {
 
 // firstLookUp makes the first look-up of a deletion. If it fails for lookupTimeout, a DELETE is
 // sent for the server in the request before the others are known; its end is awaited with theirs.
-func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookedUp, error) {
+func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookupResult, error) {
 	if c.serverID == "" {
 		return look.next(ctx)
 	}
@@ -211,7 +211,7 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 		return err
 	}
 	err = t.sendDelete(ctx)
-	if err == nil && !t.removal.isOwed && !server.IsDeleting() {
+	if err == nil && !t.removal.mustRepeat && !server.IsDeleting() {
 		c.meters.orphans.Inc()
 	}
 	return err

@@ -70,7 +70,8 @@ const (
 	// ReasonLabelsMissing means that a server has the machine's name but not its labels: they were
 	// removed, or the server has another owner.
 	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonOtherProject means that the machine's server was created in another project or region.
+	// ReasonOtherProject means that the machine's server is in another project or region than the
+	// Secret and the class now name.
 	ReasonOtherProject Reason = "OtherProject"
 	// ReasonNotTakenOver means that a machine from OpenStack has no server or more than one.
 	ReasonNotTakenOver Reason = "NotTakenOver"
@@ -269,7 +270,7 @@ func lateError(err error, state string) error {
 		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + ReasonInterrupted.plain(state), err: err}
 	}
 	return &Error{Reason: ReasonTimedOut,
-		Text: "the call's time is up, the next call goes on: " + ReasonTimedOut.plain(state), err: err}
+		Text: "the call reached its deadline, and the next call continues: " + ReasonTimedOut.plain(state), err: err}
 }
 
 // interruptedError returns the error of a wait whose credentials were refused: the manager retries
@@ -471,7 +472,8 @@ var rules = []rule{
 		func(f *failure) bool { return f.ofServer(isQuota) }},
 	{ReasonServerFailed, "",
 		func(f *failure) bool { return f.during(callRunServer) }},
-	{ReasonUnknownMachineType, "the API does not have the machine type, set one in the providerSpec that exists in its region",
+	{ReasonUnknownMachineType,
+		"the API does not have the machine type, set one in the providerSpec that exists in its region",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
 		}},

@@ -67,10 +67,10 @@ type inputs struct {
 	identity identity
 	decoded  *decodedSpec
 	specHash specHash
-	// scope are the errors that make the class's servers indistinguishable from others: the class is
-	// another provider's, or its region or cluster label is wrong.
+	// scope holds the errors that make the class's servers indistinguishable from others: the class
+	// belongs to another provider, or its region or cluster label is invalid.
 	scope field.ErrorList
-	// network are the errors because of which the spec's networking cannot be read.
+	// network holds the errors because of which the spec's networking cannot be read.
 	network field.ErrorList
 }
 

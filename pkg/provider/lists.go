@@ -298,7 +298,7 @@ func (l *lister[T]) grant(w *waiter[T], isOff bool) {
 }
 
 // answer returns the list to the callers that waited for it. After a failed one, callers that are
-// not due, or can read by themselves, go on waiting.
+// not due, or can read by themselves, keep waiting.
 func (l *lister[T]) answer(batch []*waiter[T], made *list[T]) {
 	isOff := made.err != nil && !isSessionWide(made.err)
 	for _, w := range batch {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lookup repeats look-ups of the Machine's servers by name and labels until it is sure that there
+// lookup repeats look-ups of the Machine's servers by name and labels until these prove that there
 // are no others (none).
 type lookup struct {
 	call *call
@@ -21,14 +21,14 @@ type lookup struct {
 	polls polls
 	// retryAt is when the next look-up may begin after a failed one.
 	retryAt time.Time
-	// row are the look-ups so far, without those before a failed one.
-	row []lookedUp
+	// row holds the consecutive look-ups since the last failed one.
+	row []lookupResult
 	// state is the text of a timeout.
 	state string
 }
 
-// lookedUp is the result of a look-up.
-type lookedUp struct {
+// lookupResult is the result of a look-up.
+type lookupResult struct {
 	servers []Server
 	// isWhole reports whether it read the whole project (or all servers with the machine label, if
 	// that is too large), instead of only those with all of the Machine's labels.
@@ -36,13 +36,14 @@ type lookedUp struct {
 	began, ended time.Time
 }
 
-// doubt has the reasons why an empty look-up may be wrong.
+// doubt holds the reasons why an empty look-up may be wrong.
 type doubt struct {
 	// certain is the earliest start of a look-up that sees the result of every POST.
 	certain time.Time
 	// isNew reports whether this process knows every server that the Machine can have.
 	isNew bool
-	// mayLackLabels reports whether the Machine may have a server from before there were labels.
+	// mayLackLabels reports whether the Machine may have a server that was created before servers
+	// had labels.
 	mayLackLabels bool
 }
 
@@ -52,7 +53,7 @@ type doubt struct {
 // project, minGap after the first: the selector may be broken, and a project may look
 // empty for some seconds. If labels may be missing, the first must read the whole project, too. A
 // look-up does not count if a later one shows servers, or if it is older than maxProofAge.
-func none(row []lookedUp, d doubt) bool {
+func none(row []lookupResult, d doubt) bool {
 	if len(row) == 0 {
 		return false
 	}
@@ -63,13 +64,13 @@ func none(row []lookedUp, d doubt) bool {
 	case len(last.servers) > 0, d.isNew:
 		return true
 	}
-	first, ok := firstOf(recentLooks(row, last.began), d)
+	first, ok := firstOf(recentLookups(row, last.began), d)
 	return ok && last.isWhole && last.began.Sub(first.ended) >= minGap
 }
 
-// recentLooks returns the look-ups that were not older than maxProofAge at the given time.
-func recentLooks(row []lookedUp, then time.Time) []lookedUp {
-	at := slices.IndexFunc(row, func(look lookedUp) bool { return then.Sub(look.ended) <= maxProofAge })
+// recentLookups returns the look-ups that were not older than maxProofAge at the given time.
+func recentLookups(row []lookupResult, then time.Time) []lookupResult {
+	at := slices.IndexFunc(row, func(look lookupResult) bool { return then.Sub(look.ended) <= maxProofAge })
 	if at < 0 {
 		return nil
 	}
@@ -78,16 +79,16 @@ func recentLooks(row []lookedUp, then time.Time) []lookedUp {
 
 // firstOf returns the look-up from which the time to the last one of the row counts; false if there
 // is none yet.
-func firstOf(row []lookedUp, d doubt) (lookedUp, bool) {
+func firstOf(row []lookupResult, d doubt) (lookupResult, bool) {
 	for i := len(row) - 1; i > 0; i-- {
 		if len(row[i].servers) > 0 {
 			row = row[i:]
 			break
 		}
 	}
-	at := slices.IndexFunc(row, func(look lookedUp) bool { return look.isWhole || !d.mayLackLabels })
+	at := slices.IndexFunc(row, func(look lookupResult) bool { return look.isWhole || !d.mayLackLabels })
 	if at < 0 {
-		return lookedUp{}, false
+		return lookupResult{}, false
 	}
 	return row[at], true
 }
@@ -101,7 +102,7 @@ func (c *call) lookup() *lookup {
 
 // next makes the next look-up when it is due. It repeats a failed one until the failure ends the
 // call.
-func (l *lookup) next(ctx context.Context) (lookedUp, error) {
+func (l *lookup) next(ctx context.Context) (lookupResult, error) {
 	c := l.call
 	for {
 		due, isWhole := l.plan(c.clock.Now())
@@ -128,7 +129,7 @@ func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 	}
 	due = l.polls.after(now, now)
 	d := l.doubt()
-	l.row = recentLooks(l.row, now)
+	l.row = recentLookups(l.row, now)
 	first, ok := firstOf(l.row, d)
 	next := later(first.ended.Add(minGap), d.certain)
 	switch {
@@ -147,7 +148,7 @@ func (l *lookup) plan(now time.Time) (due time.Time, isWhole bool) {
 
 // isSure adds a look-up, and reports whether the Machine has no servers other than those it shows.
 // In a deletion these are gone by now.
-func (l *lookup) isSure(found lookedUp) bool {
+func (l *lookup) isSure(found lookupResult) bool {
 	c := l.call
 	if !c.findable() {
 		return true
@@ -169,9 +170,9 @@ func (l *lookup) doubt() doubt {
 // from OpenStack and has no ProviderID. Servers that were proved gone are omitted. In the whole
 // project, a server that may be the Machine's but lacks a label is an error, unless another one is
 // certainly the Machine's, or it came from OpenStack.
-func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp, error) {
+func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookupResult, error) {
 	if !c.findable() {
-		return lookedUp{}, nil
+		return lookupResult{}, nil
 	}
 	var all *list[Server]
 	switch {
@@ -183,7 +184,7 @@ func (c *call) find(ctx context.Context, due time.Time, isWhole bool) (lookedUp,
 		all = c.listOwn(ctx, due, c.machineSelector())
 	}
 	isWhole = isWhole || c.byName
-	found := lookedUp{isWhole: isWhole, began: all.began, ended: all.ended}
+	found := lookupResult{isWhole: isWhole, began: all.began, ended: all.ended}
 	if all.err != nil {
 		return found, all.err
 	}

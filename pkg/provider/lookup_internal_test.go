@@ -16,10 +16,10 @@ import (
 
 // lookUpsOf returns the look-ups of a line: own is one by labels, project one of the project; with +1 it shows a
 // server.
-func lookUpsOf(t testing.TB, line string) (row []lookedUp) {
+func lookUpsOf(t testing.TB, line string) (row []lookupResult) {
 	t.Helper()
 	eachAt(t, line, func(what string, began, ended time.Time) {
-		look := lookedUp{began: began, ended: ended}
+		look := lookupResult{began: began, ended: ended}
 		what, showsOne := strings.CutSuffix(what, "+1")
 		if showsOne {
 			look.servers = []Server{{ID: "a server"}}

@@ -192,15 +192,16 @@ func newMemory(clock clock.PassiveClock, settle time.Duration) *memory {
 	}
 }
 
-// meet notes a call for a Machine, even one with invalid inputs.
+// meet records a call for a Machine, even a call with invalid inputs.
 func (m *memory) meet(ref *machineRef) { m.apply(ref, func(*record) {}) }
 
-// found notes that a look-up shows servers of the Machine.
+// found records that a look-up shows servers of the Machine.
 func (m *memory) found(ref *machineRef) { m.apply(ref, func(r *record) { r.hadServer = true }) }
 
-// neverHadOne reports whether the Machine never had a server, provided that only this process has
-// acted since it was created: it is known since its first hour, and no Machine of its name had one.
-func (m *memory) neverHadOne(ref *machineRef) bool {
+// neverHadServer reports whether the Machine never had a server, provided that only this process
+// has acted since it was created: the process has known the Machine since its first hour, and no
+// Machine of its name had a server.
+func (m *memory) neverHadServer(ref *machineRef) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.records[ref.machineKey]
@@ -252,10 +253,10 @@ func (p *post) certain(now time.Time, settle time.Duration) time.Time {
 }
 
 // claim is the only gate to a POST: on nil the caller may send one, which then is in flight.
-// lookedAt is the start of the look-up that showed no server. claim returns errClaimed if the
+// lookupBegan is the start of the look-up that showed no server. claim returns errClaimed if the
 // look-up could not have seen the last POST's result, if a POST is in flight, or if the Machine has
 // a server; and errUnseen while POSTs of a class whose servers no read shows are delayed.
-func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, lookedAt time.Time) error {
+func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, lookupBegan time.Time) error {
 	err := errClaimed
 	m.take(ref, func(r *record) {
 		now, key := m.clock.Now(), placedClass{ref.place, class}
@@ -264,7 +265,7 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, looked
 			err = errUnseen
 			return
 		}
-		claimed := r.serverID == "" && !lookedAt.Before(r.post.ended) && !lookedAt.Before(r.post.certain(now, m.settle))
+		claimed := r.serverID == "" && !lookupBegan.Before(r.post.ended) && !lookupBegan.Before(r.post.certain(now, m.settle))
 		if !claimed {
 			return
 		}
@@ -450,7 +451,8 @@ func (m *memory) sawNICs(ref *machineRef, serverID string, note func(*seenNICs))
 	})
 }
 
-// forget ends the record of a deleted Machine. A younger Machine of the same name keeps its record.
+// forget removes the record of a deleted Machine. A younger Machine of the same name keeps its
+// record.
 func (m *memory) forget(ref *machineRef) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -64,10 +64,10 @@ func TestClaim(t *testing.T) {
 	refused := func(n notebook) { posted(n); n.refused(m1) }
 	const atEnd, atSettle = 10 * time.Second, 10*time.Second + testSettle
 	for name, row := range map[string]struct {
-		before   func(n notebook)
-		ref      *machineRef
-		lookedAt time.Duration
-		want     bool
+		before      func(n notebook)
+		ref         *machineRef
+		lookupBegan time.Duration
+		want        bool
 	}{
 		"the first POST":                              {func(notebook) {}, m1, 0, true},
 		"a POST is in flight":                         {posted, m1, time.Hour - 1, false},
@@ -116,7 +116,7 @@ func TestClaim(t *testing.T) {
 			n := newNotebook()
 			row.before(n)
 			n.clock.SetTime(epoch.Add(time.Hour - 1))
-			if got := n.claim(row.ref, "a", apis.Choice{}, epoch.Add(row.lookedAt)) == nil; got != row.want {
+			if got := n.claim(row.ref, "a", apis.Choice{}, epoch.Add(row.lookupBegan)) == nil; got != row.want {
 				t.Fatalf("claim is %t, want %t", got, row.want)
 			}
 			if again := n.claim(row.ref, "a", apis.Choice{}, n.clock.Now()) == nil; row.want && again {
@@ -244,17 +244,17 @@ func TestAMachineOfWhichLittleIsKnownMayHaveHadAServer(t *testing.T) {
 	// By the API server's clock.
 	ahead := with(refOf("m1"), func(ref *machineRef) { ref.created = epoch.Add(clockSkew - time.Second) })
 	n.meet(ahead)
-	if !n.neverHadOne(ahead) {
+	if !n.neverHadServer(ahead) {
 		t.Error("it may have had one")
 	}
 	_ = n.claim(ahead, "a", apis.Choice{}, epoch)
 	n.lost(ahead)
-	if n.neverHadOne(ahead) {
+	if n.neverHadServer(ahead) {
 		t.Error("it had none after a POST that was lost")
 	}
 	n.pass(recordLifetime + time.Second)
 	n.meet(refOf("other")) // drops what is old
-	if n.meet(ahead); n.neverHadOne(ahead) {
+	if n.meet(ahead); n.neverHadServer(ahead) {
 		t.Error("it had none, though all that was known is forgotten")
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // classLifetime is how long the metrics of a class are kept after the last driver call or list that
-// names it. The driver does not learn of deleted classes; the manager lists the servers of each
+// names it. The driver is not notified of deleted classes; the manager lists the servers of each
 // existing class at least twice an hour.
 const classLifetime = time.Hour
 
@@ -31,7 +31,8 @@ type meters struct {
 
 	duplicates *prometheus.CounterVec
 	orphans    prometheus.Counter
-	// orphanRefusals counts servers that otherwise would be billed unnoticed.
+	// orphanRefusals counts refused deletions of orphans, whose servers would otherwise be billed
+	// unnoticed.
 	orphanRefusals prometheus.Counter
 	neverJoined    *prometheus.CounterVec
 	fallbacks      *prometheus.CounterVec

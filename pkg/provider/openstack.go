@@ -114,7 +114,7 @@ func (c *call) checkSeveral(shown []Server) error {
 // confirmSingle returns the look-up of a machine that came from OpenStack once another one,
 // minGap later, shows no further server: one list may hide a server, and the visible one
 // would be deleted. Its error is checkSeveral's, or that of a read that ends the call.
-func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookedUp) (lookedUp, error) {
+func (c *call) confirmSingle(ctx context.Context, look *lookup, found lookupResult) (lookupResult, error) {
 	for {
 		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
 			return found, err

@@ -552,8 +552,9 @@ type removal struct {
 	wasDeleting bool
 	// isListed reports whether a list has shown the server DELETING after our DELETE.
 	isListed bool
-	// isOwed reports whether the last DELETE was answered 404: it is repeated after the next read.
-	isOwed bool
+	// mustRepeat reports whether the last DELETE was answered 404, so that it must be repeated
+	// after the next read.
+	mustRepeat bool
 	// hasFailed reports whether the last accepted DELETE had no effect, wasRetried whether it was
 	// itself the repetition of one without effect.
 	hasFailed, wasRetried bool
@@ -577,9 +578,9 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	}
 	err := c.client.DeleteServer(ctx, t.id)
 	r, now := &t.removal, c.clock.Now()
-	r.sent, r.isOwed = now, isServerNotFound(err)
+	r.sent, r.mustRepeat = now, isServerNotFound(err)
 	switch {
-	case r.isOwed:
+	case r.mustRepeat:
 		return nil
 	case err != nil:
 		return err
@@ -601,7 +602,7 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	r, now := &t.removal, t.call.clock.Now()
 	switch {
-	case r.isOwed:
+	case r.mustRepeat:
 	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
 		return nil
 	case server.IsDeleting(), r.accepted.IsZero() && !r.wasDeleting:

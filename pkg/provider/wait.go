@@ -26,7 +26,7 @@ const refusedFor = 30 * time.Second
 // or step is repeated with the next poll. A refusal by the token endpoint ends a call at once, a
 // refusal by the API after refusedFor, any other failure after refusedFor if nothing has worked
 // yet. Once a read or write has succeeded (hasWorked), such failures end the call only at its
-// deadline, because the cloud goes on by itself.
+// deadline, because the cloud continues its work meanwhile.
 //
 // A call has a wait for each thing that it reads or does repeatedly.
 type wait struct {
@@ -41,7 +41,7 @@ type wait struct {
 
 func (c *call) newWait() wait { return wait{call: c} }
 
-// afterRead returns the error with which a failed read ends the call; nil if the call goes on.
+// afterRead returns the error with which a failed read ends the call; nil if the call continues.
 // state is the last known state, for the text of a timeout.
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	c := w.call

@@ -118,8 +118,8 @@ type Networking struct {
 
 // BootVolume is the disk a server boots from.
 type BootVolume struct {
-	// Size is in gigabytes, 1 to 16000. Required unless the source is of type volume: the API
-	// refuses a disk from an image or snapshot without one.
+	// Size is the size of the disk in gigabytes, 1 to 16000. Required unless the source is of type
+	// volume: the API refuses a disk from an image or snapshot without a size.
 	Size *int64 `json:"size,omitempty"`
 	// PerformanceClass is the name of a performance class, such as storage_premium_perf4.
 	// Default: the API's.
@@ -140,8 +140,7 @@ const (
 	SourceVolume   = "volume"
 )
 
-// BootVolumeSource is the image or snapshot that a boot volume is made from, or an
-// existing volume.
+// BootVolumeSource is the source of a boot volume: an image or snapshot, or an existing volume.
 type BootVolumeSource struct {
 	// Type is image, snapshot or volume. Default: image, if imageId is set.
 	Type string `json:"type"`

@@ -121,7 +121,7 @@ func either(data map[string][]byte, name, gardener string, errs field.ErrorList)
 	first, second := trimmed(data, name), trimmed(data, gardener)
 	if first != "" && second != "" && first != second {
 		return "", append(errs, field.Invalid(SecretPath.Child(name), field.OmitValueType{},
-			fmt.Sprintf("differs from %q, which means the same: set only one of them", gardener)))
+			fmt.Sprintf("differs from %q, which has the same meaning: set only one of them", gardener)))
 	}
 	if first != "" {
 		return first, errs

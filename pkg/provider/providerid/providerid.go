@@ -48,7 +48,8 @@ func Parse(providerID, projectID string) (serverID string, err error) {
 	case ok && scheme == Scheme && first == projectID:
 		serverID = second
 	case ok && scheme == Scheme && validation.IsUUID(first):
-		return "", fmt.Errorf("providerID %q belongs to project %s, but the Secret's project is %s", providerID, first, projectID)
+		return "", fmt.Errorf("providerID %q belongs to project %s, but the Secret's project is %s",
+			providerID, first, projectID)
 	case ok && scheme == openstackScheme && twoParts:
 		serverID = rest[strings.LastIndexByte(rest, '/')+1:]
 	}

@@ -65,15 +65,16 @@ func ValidateClusterLabels(labels map[string]string, path *field.Path) field.Err
 	return errs
 }
 
-// ValidateMachineName checks a Machine's name: it becomes the server's name and a label's value.
-// The API would always refuse a longer one.
+// ValidateMachineName checks a Machine's name, which becomes the server's name and the value of a
+// label. The API refuses longer names.
 func ValidateMachineName(name string, path *field.Path) field.ErrorList {
 	isValid := len(name) <= maxServerName && serverName.MatchString(name)
 	return invalidUnless(isValid, path, name, fmt.Sprintf("becomes the server's name and a label: must be "+
 		"1 to %d letters, digits, '-' and '.'; shorten the name of the Machine or MachineDeployment", maxServerName))
 }
 
-// ValidateMachineClassName checks a MachineClass's name: it becomes a label's value.
+// ValidateMachineClassName checks a MachineClass's name, which becomes the value of a server's
+// label.
 func ValidateMachineClassName(name string, path *field.Path) field.ErrorList {
 	isValid := name != "" && len(name) <= MaxLabel && labelValue.MatchString(name)
 	return invalidUnless(isValid, path, name, fmt.Sprintf(

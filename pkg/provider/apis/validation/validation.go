@@ -179,7 +179,8 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 		errs = append(errs, invalidUnless(*volume.Size >= 1 && *volume.Size <= maxVolumeSize, size, *volume.Size,
 			"must be 1 to 16000 (gigabytes)")...)
 	case volume.Source == nil || volume.Source.Type != apis.SourceVolume: // the API answers 400
-		errs = append(errs, field.Required(size, "set the size in gigabytes: a disk made from an image or snapshot needs one"))
+		errs = append(errs, field.Required(size,
+			"set the size in gigabytes: a disk made from an image or snapshot needs one"))
 	}
 	if volume.Source == nil {
 		return errs

@@ -143,7 +143,9 @@ func (o *options) logIn(ctx context.Context, config *rest.Config) error {
 	if config.ExecProvider == nil {
 		return nil
 	}
-	notice := time.AfterFunc(pluginTimeout, func() { o.say("still waiting for the login plugin %s", config.ExecProvider.Command) })
+	notice := time.AfterFunc(pluginTimeout, func() {
+		o.say("still waiting for the login plugin %s", config.ExecProvider.Command)
+	})
 	defer notice.Stop()
 	plugin := rest.CopyConfig(config)
 	plugin.Timeout = 0

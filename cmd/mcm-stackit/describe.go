@@ -105,11 +105,11 @@ func (o *options) describe(ctx context.Context, query list.Query) error {
 	case query.Machine != "" && len(found.Machines) == 0 && !found.MachinesRead:
 		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, query.Machine, unknown) //nolint:staticcheck // a kind's name
 	case query.Machine != "" && len(found.Machines) == 0:
-		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, query.Machine)
+		return fmt.Errorf("Machine %s/%s does not exist: check the namespace (-n)", access.Namespace, query.Machine)
 	case query.Server != "" && len(found.Servers) == 0 && (!found.ServersRead || unknown != ""):
 		return fmt.Errorf("server %s: %s", query.Server, unknown)
 	case query.Server != "" && len(found.Servers) == 0:
-		return fmt.Errorf("there is no server %s in %s: are namespace and context right?", query.Server,
+		return fmt.Errorf("server %s not found in %s: check namespace and context", query.Server,
 			strings.Join(slices.Sorted(maps.Keys(found.Read)), ", "))
 	}
 	if _, err := io.WriteString(o.streams.Out, describedText(found)); err != nil {

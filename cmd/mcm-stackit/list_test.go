@@ -179,7 +179,7 @@ func TestDescribeNobody(t *testing.T) {
 	cluster := httptest.NewServer(http.HandlerFunc(listNothing))
 	t.Cleanup(cluster.Close)
 	environmentRow{inProject(key, "describe", "machine", "nobody", "--server", cluster.URL), 2, "",
-		"there is no Machine default/nobody: is the namespace right (-n)?\n"}.run(t, "nobody", env, "")
+		"Machine default/nobody does not exist: check the namespace (-n)\n"}.run(t, "nobody", env, "")
 }
 
 // A login plugin may take its time: it is named, and the cluster still has its own.
@@ -292,8 +292,8 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 		"Console log:    nothing that explains a failure\n",
 		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks a label of the manager's\n")
 	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
-		"there is no server nobody in project " + iaasmock.DefaultProjectID +
-			" in eu01: are namespace and context right?\n"}.run(t, "nobody", env, "")
+		"server nobody not found in project " + iaasmock.DefaultProjectID +
+			" in eu01: check namespace and context\n"}.run(t, "nobody", env, "")
 }
 
 // The healthy Machines of a class are one line, unless all are asked for, or there is but one.

@@ -179,11 +179,11 @@ func TestWrongUsage(t *testing.T) {
 		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
 		"a URL as token host": {
 			[]string{"options", "--stackit-token-hosts=https://a.example"},
-			"--stackit-token-hosts must be hosts",
+			"--stackit-token-hosts must be a comma-separated list of hosts",
 		},
 		"a relative folder": {
 			[]string{"options", "--stackit-workload-identity-dirs=a"},
-			"--stackit-workload-identity-dirs must be whole paths",
+			"--stackit-workload-identity-dirs must be a comma-separated list of absolute paths",
 		},
 		"negative timeout": {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
 		"format of list":   {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},

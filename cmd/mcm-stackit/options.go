@@ -195,11 +195,11 @@ func (o *options) checkNames() error {
 		return wrongUsage("--region must be a region such as eu01")
 	case spi.CheckTokenHosts(o.tokenHosts) != nil:
 		return wrongUsage(
-			"--%s must be hosts in lower case, with commas between them, such as token.example or *.token.example",
+			"--%s must be a comma-separated list of hosts in lower case, such as token.example or *.token.example",
 			spi.FlagTokenHosts)
 	case spi.CheckIdentityDirs(o.identityDirs) != nil:
-		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs,
-			spi.DefaultIdentityDirs)
+		return wrongUsage("--%s must be a comma-separated list of absolute paths of folders, such as %s",
+			spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
 	}
 	return nil
 }

@@ -109,7 +109,8 @@ func (v *validateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if len(result.NotChecked) > 0 {
-		v.say("Not checked, because validate does not know their kinds: %s", strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
+		v.say("Not checked, because validate does not know their kinds: %s",
+			strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
 	}
 	v.print(v.streams.Out, result)
 	return exitWith(result.Findings.ExitCode())

@@ -349,8 +349,8 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 }
 
 // ErrNoMachines means that the manager's CRDs are not installed in a cluster.
-var ErrNoMachines = errors.New("the resource Machine does not exist in this cluster: it may be the cluster that the machines join; " +
-	"use the cluster with the Machines, in Gardener the seed")
+var ErrNoMachines = errors.New("the resource Machine does not exist in this cluster: " +
+	"it may be the cluster that the machines join; use the cluster with the Machines, in Gardener the seed")
 
 // checkNamespace returns an error if the namespace does not exist. Without the right to read namespaces it returns nil.
 func (o *Access) checkNamespace(ctx context.Context, name string) error {

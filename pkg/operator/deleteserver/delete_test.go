@@ -40,7 +40,7 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 			"it has changed"},
 		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, refused, "it has changed"},
 		"Machines cannot be read": {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused,
-			"cannot tell orphans without reading"},
+			"cannot identify orphans without"},
 		"it cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) },
 			unknown, "the server could not be read again, no DELETE was sent"},
 		"it is not shown": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404}) },

@@ -257,7 +257,7 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	}
 	known.clusters = account.Clusters(known.classes)
 	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
-		return nil, fmt.Errorf("cannot tell orphans without reading the Machines of all namespaces: %w", err)
+		return nil, fmt.Errorf("cannot identify orphans without the Machines of all namespaces: %w", err)
 	}
 	if err := p.access.Target.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
@@ -374,8 +374,8 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 	for i := range known.nodes {
 		node := &known.nodes[i]
 		if account.IsNodeOf(node, server.Server, server.addresses) {
-			return fmt.Sprintf("Node %s of the target cluster runs on this server: restore its Machine, or, to delete the server, "+
-				"drain and delete the Node first", node.Name)
+			return fmt.Sprintf("Node %s of the target cluster runs on this server: "+
+				"restore its Machine, or, to delete the server, drain and delete the Node first", node.Name)
 		}
 		isTarget = isTarget || slices.ContainsFunc(account.NodeIDs(node), func(id string) bool {
 			return slices.Contains(p.ofCluster[text], id)

@@ -91,8 +91,8 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 }
 
-// credentialsRemedy returns what to do about credentials that give no session; "" for a key, where the error says what
-// to do.
+// credentialsRemedy returns the remedy for credentials that give no session; "" for a key, where
+// the error contains it.
 func credentialsRemedy(err *spi.CredentialsError) string {
 	if err.Identity {
 		return "renew the token, or correct what the Secret names"
@@ -198,7 +198,7 @@ func (p *accountCheck) checkToken(context.Context) {
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
 	case errors.As(err, &failure):
 		p.unknown(subject, fmt.Sprintf("not granted by %s: %v", endpoint, failure),
-			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
+			"try again later; if the problem persists, check the endpoint, and the proxy and the CAs of this computer")
 	case account.Status(p.first.err) == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
 			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
@@ -242,11 +242,11 @@ var driverReads = []driverRead{
 		}
 		return err
 	}},
-	{"a server", "iaas.server.get", false, aServer, func(p *accountCheck, ctx context.Context) error {
+	{"a server", "iaas.server.get", false, listedServer, func(p *accountCheck, ctx context.Context) error {
 		_, err := p.Session.API.GetServer(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
 		return err
 	}},
-	{"a server's NICs", "iaas.server.nic.list", false, aServer, func(p *accountCheck, ctx context.Context) error {
+	{"a server's NICs", "iaas.server.nic.list", false, listedServer, func(p *accountCheck, ctx context.Context) error {
 		list, err := p.Session.API.ListServerNICs(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
 		if items := list.GetItems(); err == nil && len(items) > 0 {
 			p.network, p.nic = items[0].GetNetworkId(), items[0].GetId()
@@ -277,8 +277,8 @@ var driverReads = []driverRead{
 		}},
 }
 
-// aServer returns the ID of a listed server; "" if there is none.
-func aServer(p *accountCheck) string { return p.server }
+// listedServer returns the ID of a listed server; "" if there is none.
+func listedServer(p *accountCheck) string { return p.server }
 
 // anyNetwork returns the ID of a server's network, or else of the network in a class or the Secret.
 func (p *accountCheck) anyNetwork() string {
@@ -337,7 +337,7 @@ func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 	default:
 		_, text := provider.Classify(got.err)
 		p.unknown(subjectReads, fmt.Sprintf("%s: %s: %s", read.what, p.Session.Endpoint, text),
-			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
+			"try again later; if the problem persists, check the endpoint, and the proxy and the CAs of this computer")
 		return false
 	}
 	return true

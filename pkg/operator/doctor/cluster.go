@@ -228,7 +228,8 @@ func isOtherSidecar(container *corev1.Container) bool {
 // never start on rewritten ProviderIDs.
 const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
 
-// beforeStart is said in the place of a command: a manager that starts without its Machines deletes their servers.
+// beforeStart is the remedy instead of a command that starts the manager: without its Machines, it
+// deletes their servers.
 const beforeStart = "Before you start it, restore Machines that were lost: " +
 	"list servers --orphans shows their servers (kubernetes/runbooks.md#stackitmanagerdown)"
 
@@ -261,7 +262,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to 0", asMigration)
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to 0", "Is the cluster hibernated? "+beforeStart)
+		d.wrong(subject, text+": scaled to 0", "This is correct if the cluster is hibernated. "+beforeStart)
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package list joins servers with the Machines they belong to, and reports what is wrong with them.
+// Package list joins servers with the Machines they belong to, and reports the problems of both.
 package list
 
 import (

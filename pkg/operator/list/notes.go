@@ -86,7 +86,8 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	}
 }
 
-// remedyOrphan asks for the Machines first where no other server of the cluster has one.
+// remedyOrphan returns the remedy for an orphan. If no server of the cluster has a Machine, the
+// user must first look for the Machines.
 func (s *observation) remedyOrphan(v *serverView) string {
 	cluster := account.ClusterOf(v.Server, s.clusters)
 	hasMachine := func(other *serverView) bool { return other.owner != nil && account.Carries(other.Labels, cluster) }
@@ -204,7 +205,8 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 			s.now.Sub(machine.CreationTimestamp.Time) < maxSilence {
 			return nil
 		}
-		return []Note{stuckNote("nothing at all", "the manager has not reported anything since the Machine was created", silent)}
+		return []Note{stuckNote("nothing at all",
+			"the manager has not reported anything since the Machine was created", silent)}
 	}
 	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning ||
 		phase == v1alpha1.MachineAvailable {

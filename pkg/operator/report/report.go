@@ -30,7 +30,7 @@ type Verdict string
 const (
 	// Fine means that the subject was checked and is correct.
 	Fine Verdict = "fine"
-	// Wrong means that the subject is wrong.
+	// Wrong means that the subject has an error.
 	Wrong Verdict = "wrong"
 	// Unknown means that the subject could not be checked.
 	Unknown Verdict = "unknown"
@@ -122,11 +122,11 @@ func OneLine(text string) string {
 
 // Some joins names, but only the first few of many: "a, b, c and 4 more".
 func Some(names []string) string {
-	const most = 3
-	if len(names) <= most {
+	const maxNames = 3
+	if len(names) <= maxNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
 
 // Count formats a number with its noun: "1 server", "2 servers".

@@ -112,7 +112,8 @@ func (v *validator) gather(ctx context.Context) error {
 		return nil
 	}
 	if v.Control == nil {
-		return cmp.Or(v.ControlError, fmt.Errorf("the Secret %s of --secret is not in the files, and no cluster is read", key))
+		return cmp.Or(v.ControlError,
+			fmt.Errorf("the Secret %s of --secret is not in the files, and no cluster is read", key))
 	}
 	secret, err := v.Secret(ctx, key)
 	if err != nil {
@@ -196,10 +197,10 @@ func (v *validator) withoutSecret(on *object, path, text string) {
 
 // body returns an error's text about its field, in the API server's words, with a long value shortened.
 func body(err *field.Error) string {
-	const most = 80
+	const maxValue = 80
 	short := *err
-	if text := []rune(fmt.Sprint(err.BadValue)); len(text) > most {
-		short.BadValue = string(text[:most]) + "..."
+	if text := []rune(fmt.Sprint(err.BadValue)); len(text) > maxValue {
+		short.BadValue = string(text[:maxValue]) + "..."
 	}
 	return short.ErrorBody()
 }

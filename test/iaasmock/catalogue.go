@@ -20,49 +20,49 @@ const (
 	// SecondProjectID is another project, for tests that projects are isolated from each other.
 	SecondProjectID = "10000000-0000-4000-8000-000000000002"
 
-	// DefaultRegion has the zones eu01-1, eu01-2, eu01-3 and eu01-m.
+	// DefaultRegion is a region with the zones eu01-1, eu01-2, eu01-3 and eu01-m.
 	DefaultRegion = "eu01"
-	// SecondRegion has the zones eu02-1, eu02-2, eu02-3 and eu02-m.
+	// SecondRegion is a region with the zones eu02-1, eu02-2, eu02-3 and eu02-m.
 	SecondRegion = "eu02"
 	// DefaultAvailabilityZone is a zone of DefaultRegion.
 	DefaultAvailabilityZone = "eu01-1"
 
-	// DefaultMachineType exists in every region.
+	// DefaultMachineType is a machine type that exists in every region.
 	DefaultMachineType = "c2i.2"
 	// DefaultKeypairName is the name of an SSH key pair. Key pairs do not belong to a project.
 	DefaultKeypairName = "default-keypair"
 
-	// DefaultImageID is a public image that needs a disk of 10 GB.
+	// DefaultImageID is the ID of a public image that needs a disk of 10 GB.
 	DefaultImageID = "30000000-0000-4000-8000-000000000001"
-	// SecondImageID is a public image that needs a disk of 20 GB.
+	// SecondImageID is the ID of a public image that needs a disk of 20 GB.
 	SecondImageID = "30000000-0000-4000-8000-000000000002"
 
-	// DefaultNetworkID is an IPv4 network, 10.0.0.0/16.
+	// DefaultNetworkID is the ID of an IPv4 network, 10.0.0.0/16.
 	DefaultNetworkID = "20000000-0000-4000-8000-000000000001"
-	// DefaultDualStackNetworkID has IPv4 and IPv6, 10.1.0.0/16 and fd00:1::/64.
+	// DefaultDualStackNetworkID is the ID of a network with IPv4 and IPv6, 10.1.0.0/16 and
+	// fd00:1::/64.
 	DefaultDualStackNetworkID = "20000000-0000-4000-8000-000000000002"
-	// SecondProjectNetworkID is an IPv4 network of SecondProjectID, 10.2.0.0/16.
+	// SecondProjectNetworkID is the ID of an IPv4 network of SecondProjectID, 10.2.0.0/16.
 	SecondProjectNetworkID = "20000000-0000-4000-8000-000000000003"
-	// SecondRegionNetworkID is an IPv4 network of DefaultProjectID in
-	// SecondRegion, 10.3.0.0/16.
+	// SecondRegionNetworkID is the ID of an IPv4 network of DefaultProjectID in SecondRegion,
+	// 10.3.0.0/16.
 	SecondRegionNetworkID = "20000000-0000-4000-8000-000000000004"
 
-	// DefaultSecurityGroupID is the security group named
-	// DefaultSecurityGroupName.
+	// DefaultSecurityGroupID is the ID of the security group DefaultSecurityGroupName.
 	DefaultSecurityGroupID = "40000000-0000-4000-8000-000000000001"
-	// DefaultSecurityGroupName is the name of DefaultSecurityGroupID. CreateServer
-	// accepts either.
+	// DefaultSecurityGroupName is the name of the security group DefaultSecurityGroupID.
+	// CreateServer accepts ID and name.
 	DefaultSecurityGroupName = "workers"
 
-	// DefaultAffinityGroupID is a soft-anti-affinity group.
+	// DefaultAffinityGroupID is the ID of a soft-anti-affinity group.
 	DefaultAffinityGroupID = "50000000-0000-4000-8000-000000000001"
-	// DefaultVolumeID is an unattached data volume of 20 GB.
+	// DefaultVolumeID is the ID of an unattached data volume of 20 GB.
 	DefaultVolumeID = "60000000-0000-4000-8000-000000000001"
-	// DefaultBootVolumeID is an unattached bootable volume of 20 GB.
+	// DefaultBootVolumeID is the ID of an unattached bootable volume of 20 GB.
 	DefaultBootVolumeID = "60000000-0000-4000-8000-000000000002"
-	// DefaultNICID is an unattached NIC in DefaultNetworkID.
+	// DefaultNICID is the ID of an unattached NIC in DefaultNetworkID.
 	DefaultNICID = "70000000-0000-4000-8000-000000000001"
-	// DefaultSnapshotID is a snapshot of 20 GB.
+	// DefaultSnapshotID is the ID of a snapshot of 20 GB.
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
@@ -137,7 +137,7 @@ type Resource struct {
 	// ProjectID and Region are where the resource exists; "" means in all of them.
 	ProjectID string
 	Region    string
-	// Fields are the API's fields, without the ID. Numbers have type int.
+	// Fields are the resource's fields in the API, without the ID. Numbers have type int.
 	Fields map[string]any
 }
 

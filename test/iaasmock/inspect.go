@@ -44,7 +44,7 @@ func (c *Cloud) Server(id string) (found Server, ok bool) {
 	return found, err == nil
 }
 
-// History returns how many servers were created and deleted.
+// History returns the numbers of servers created and deleted.
 func (c *Cloud) History() Totals {
 	var totals Totals
 	c.locked(func(time.Time) { totals = c.totals })
@@ -152,7 +152,7 @@ func (call Call) note(ctx context.Context) {
 	}
 }
 
-// Totals counts servers created and deleted since New, by calls and by methods.
+// Totals counts the servers created and deleted since New, whether by API calls or by methods.
 type Totals struct {
 	ServersCreated int `json:"serversCreated"`
 	ServersDeleted int `json:"serversDeleted"`

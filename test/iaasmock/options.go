@@ -69,7 +69,7 @@ func WithBootDuration(d time.Duration) Option {
 	return func(s *settings) { s.bootDuration = d }
 }
 
-// WithBootSpread adds a random time from 0 to d to each boot. Default: none.
+// WithBootSpread adds a random time from 0 to d to each boot. Default: no additional time.
 func WithBootSpread(d time.Duration) Option {
 	return func(s *settings) { s.bootSpread = d }
 }
@@ -79,7 +79,7 @@ func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
 
-// WithDeleteSpread adds a random time from 0 to d to each deletion. Default: none.
+// WithDeleteSpread adds a random time from 0 to d to each deletion. Default: no additional time.
 func WithDeleteSpread(d time.Duration) Option {
 	return func(s *settings) { s.deleteSpread = d }
 }
@@ -102,7 +102,7 @@ func WithReleaseDuration(d time.Duration) Option {
 	return func(s *settings) { s.releaseDuration = d }
 }
 
-// WithLatency delays every call by a random time from min to max. Default: none.
+// WithLatency delays every call by a random time from min to max. Default: no latency.
 func WithLatency(min, max time.Duration) Option {
 	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
 }

@@ -67,7 +67,7 @@ type MaintenanceWindow struct {
 // BootVolume is a server's boot volume: its ID and the parameters of CreateServer.
 type BootVolume struct {
 	ID string `json:"id"`
-	// Size is in GB.
+	// Size is the size of the disk, in GB.
 	Size             int64  `json:"size"`
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	// DeleteOnTermination is the request's deleteOnTermination. Default: false, as in the API.
@@ -110,7 +110,7 @@ type Volume struct {
 	Region      string `json:"region"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Size is in GB.
+	// Size is the size of the disk, in GB.
 	Size             int64  `json:"size"`
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	AvailabilityZone string `json:"availabilityZone"`

@@ -16,6 +16,6 @@
 //	}
 //	// env.Client() talks to the API server, env.Cloud() shows what the cloud holds.
 //
-// Package stack provides the parts that need no mock. Its documentation says where kube-apiserver
-// and etcd come from: go doc ./test/localenv/stack.
+// Package stack provides the parts that need no mock. Its documentation describes where
+// kube-apiserver and etcd come from: go doc ./test/localenv/stack.
 package localenv

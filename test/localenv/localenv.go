@@ -65,11 +65,11 @@ func (e *Env) CloudURL() string { return e.server.URL }
 
 // Types of package stack, for users of this package.
 type (
-	// Part is stack.Part.
+	// Part is an alias for stack.Part.
 	Part = stack.Part
-	// PartError is stack.PartError.
+	// PartError is an alias for stack.PartError.
 	PartError = stack.PartError
-	// Request is stack.Request.
+	// Request is an alias for stack.Request.
 	Request = stack.Request
 )
 
@@ -79,21 +79,21 @@ const (
 	PartSidecar = stack.PartSidecar
 )
 
-// Check is stack.Check.
+// Check calls stack.Check.
 func Check() error { return stack.Check() }
 
-// Root is stack.Root.
+// Root calls stack.Root.
 func Root() (string, error) { return stack.Root() }
 
-// ParseManifests is stack.ParseManifests.
+// ParseManifests calls stack.ParseManifests.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	return stack.ParseManifests(content)
 }
 
-// PodPart is stack.PodPart.
+// PodPart calls stack.PodPart.
 func PodPart(pod, container string) Part { return stack.PodPart(pod, container) }
 
-// ServiceAccountToken is stack.ServiceAccountToken.
+// ServiceAccountToken calls stack.ServiceAccountToken.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
 	return stack.ServiceAccountToken(ctx, c, namespace, name)
 }

@@ -52,29 +52,29 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 // server's Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
-// WithNamespace is stack.WithNamespace.
+// WithNamespace applies stack.WithNamespace.
 func WithNamespace(name string) Option { return of(stack.WithNamespace(name)) }
 
-// WithTargetCluster is stack.WithTargetCluster.
+// WithTargetCluster applies stack.WithTargetCluster.
 func WithTargetCluster() Option { return of(stack.WithTargetCluster()) }
 
-// WithoutManager is stack.WithoutManager.
+// WithoutManager applies stack.WithoutManager.
 func WithoutManager() Option { return of(stack.WithoutManager()) }
 
-// WithoutSidecar is stack.WithoutSidecar.
+// WithoutSidecar applies stack.WithoutSidecar.
 func WithoutSidecar() Option { return of(stack.WithoutSidecar()) }
 
-// WithSidecarProgram is stack.WithSidecarProgram.
+// WithSidecarProgram applies stack.WithSidecarProgram.
 func WithSidecarProgram(name string) Option { return of(stack.WithSidecarProgram(name)) }
 
-// WithSidecarReplicas is stack.WithSidecarReplicas.
+// WithSidecarReplicas applies stack.WithSidecarReplicas.
 func WithSidecarReplicas(count int) Option { return of(stack.WithSidecarReplicas(count)) }
 
-// WithSidecarArgs is stack.WithSidecarArgs.
+// WithSidecarArgs applies stack.WithSidecarArgs.
 func WithSidecarArgs(args ...string) Option { return of(stack.WithSidecarArgs(args...)) }
 
-// WithManagerArgs is stack.WithManagerArgs.
+// WithManagerArgs applies stack.WithManagerArgs.
 func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(args...)) }
 
-// WithProgress is stack.WithProgress.
+// WithProgress applies stack.WithProgress.
 func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }

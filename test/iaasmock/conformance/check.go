@@ -118,9 +118,9 @@ func (x exchange) checkAnswer(input *openapi.Input) error {
 }
 
 func (x exchange) deviation(format string, args ...any) error {
-	const most = 600
+	const maxShown = 600
 	return fmt.Errorf("%s %s -> %d: %s\n\trequest  %.*s\n\tresponse %.*s", x.request.Method,
-		x.request.URL.RequestURI(), x.status, fmt.Sprintf(format, args...), most, x.requestBody, most, x.body)
+		x.request.URL.RequestURI(), x.status, fmt.Sprintf(format, args...), maxShown, x.requestBody, maxShown, x.body)
 }
 
 // unknownProperties returns the paths of an answer's properties that are missing in the

@@ -31,8 +31,9 @@ type Fault struct {
 	// Name is the name of the fault in lists. The fault of a preset has the preset's name.
 	Name string
 
-	// Operation is an operationId of the API document, OperationToken, OperationUnknown,
-	// OperationIaaS for all but the token endpoint, or "" for any.
+	// Operation selects calls of one operation: an operationId of the API document, OperationToken
+	// or OperationUnknown; or of several: OperationIaaS for all except the token endpoint, or ""
+	// for all.
 	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
@@ -55,7 +56,7 @@ type Fault struct {
 	Count int
 	// After is the time from Inject until the fault begins.
 	After time.Duration
-	// Duration is the time from its begin until the fault ends; 0 means until it is removed.
+	// Duration is the time from the start of the fault to its end; 0 means until it is removed.
 	Duration time.Duration
 
 	// Delay is the time before the call is executed, in addition to the latency.

@@ -94,9 +94,10 @@ func (e *Env) progress(format string, args ...any) {
 	e.settings.progress(fmt.Sprintf(format, args...))
 }
 
-// Start starts all parts from the programs that make built, and returns when all are ready: control plane healthy, CRDs
-// established, both controllers answering on /healthz. On failure it stops all parts, and the error (*PartError) has
-// the failed part and the end of its log. ctx limits the start only: the environment runs until Stop.
+// Start starts all parts from the programs that make has built. It returns when all are ready:
+// control plane healthy, CRDs established, both controllers answering on /healthz. On failure it
+// stops all parts and returns a *PartError with the failed part and the end of its log. ctx limits
+// only the start: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	e := newEnv(newSettings(opts))
 	if err := e.start(ctx); err != nil {
@@ -183,8 +184,8 @@ func awaitNextSecond(ctx context.Context) error {
 	}
 }
 
-// Stop stops all parts in reverse order and removes the temporary folder. It returns when everything has ended. Further
-// calls do nothing.
+// Stop stops all parts in reverse order, removes the temporary folder, and returns when everything
+// has ended. Further calls do nothing.
 func (e *Env) Stop() {
 	e.stopOnce.Do(func() {
 		e.mu.Lock()
@@ -221,13 +222,14 @@ func (e *Env) Client() client.Client { return e.control.client }
 // KubeconfigPath returns the path of a kubeconfig for the control cluster. Stop removes the file.
 func (e *Env) KubeconfigPath() string { return e.control.kubeconfig }
 
-// TargetRESTConfig is RESTConfig for the target cluster, which is the control cluster without WithTargetCluster.
+// TargetRESTConfig is like RESTConfig, for the target cluster. Without WithTargetCluster, the
+// control cluster is also the target cluster.
 func (e *Env) TargetRESTConfig() *rest.Config { return rest.CopyConfig(e.target.restConfig) }
 
-// TargetClient is Client for the target cluster.
+// TargetClient is like Client, for the target cluster.
 func (e *Env) TargetClient() client.Client { return e.target.client }
 
-// TargetKubeconfigPath is KubeconfigPath for the target cluster.
+// TargetKubeconfigPath is like KubeconfigPath, for the target cluster.
 func (e *Env) TargetKubeconfigPath() string { return e.target.kubeconfig }
 
 // Namespace returns the namespace that the controllers watch.
@@ -245,7 +247,7 @@ func (e *Env) SidecarMetricsURL() string {
 // cloud. The environment's own sidecar has them already.
 func (e *Env) CloudEnvironment() []string { return slices.Clone(e.settings.cloud.Environment) }
 
-// ServiceAccountKey returns API.ServiceAccountKey.
+// ServiceAccountKey returns the ServiceAccountKey of the API in WithCloud.
 func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.settings.cloud.ServiceAccountKey) }
 
 // ManagerPath returns the path of the program machine-controller-manager, for tests that run it

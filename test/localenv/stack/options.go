@@ -33,8 +33,8 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// WithNamespace sets the namespace of the control cluster that the controllers watch. It is created if missing.
-// Default: "default".
+// WithNamespace sets the namespace of the control cluster that the controllers watch. Start creates
+// it if it is missing. Default: "default".
 func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
 
 // WithCloud sets the IaaS API for the controllers. Without it the sidecar uses the public API.

@@ -122,7 +122,7 @@ type accessClaims struct {
 	jwt.RegisteredClaims
 	Email     string `json:"email"`
 	ProjectID string `json:"stackit/project/project.id"`
-	// KeyID is empty for a workload.
+	// KeyID is the ID of the service-account key; "" for a workload identity.
 	KeyID string `json:"kid,omitempty"`
 	// ValidUntil is when the mock stops accepting the token, in Unix seconds.
 	ValidUntil int64 `json:"validUntil"`

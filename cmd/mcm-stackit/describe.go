@@ -105,7 +105,7 @@ func (o *options) describe(ctx context.Context, query list.Query) error {
 	case query.Machine != "" && len(found.Machines) == 0 && !found.MachinesRead:
 		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, query.Machine, unknown) //nolint:staticcheck // a kind's name
 	case query.Machine != "" && len(found.Machines) == 0:
-		return fmt.Errorf("Machine %s/%s does not exist: check the namespace (-n)", access.Namespace, query.Machine)
+		return fmt.Errorf("there is no Machine %s/%s: check the namespace (-n)", access.Namespace, query.Machine)
 	case query.Server != "" && len(found.Servers) == 0 && (!found.ServersRead || unknown != ""):
 		return fmt.Errorf("server %s: %s", query.Server, unknown)
 	case query.Server != "" && len(found.Servers) == 0:

@@ -179,7 +179,7 @@ func TestDescribeNobody(t *testing.T) {
 	cluster := httptest.NewServer(http.HandlerFunc(listNothing))
 	t.Cleanup(cluster.Close)
 	environmentRow{inProject(key, "describe", "machine", "nobody", "--server", cluster.URL), 2, "",
-		"Machine default/nobody does not exist: check the namespace (-n)\n"}.run(t, "nobody", env, "")
+		"there is no Machine default/nobody: check the namespace (-n)\n"}.run(t, "nobody", env, "")
 }
 
 // A login plugin may take its time: it is named, and the cluster still has its own.

@@ -78,7 +78,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, jour
 			MatchRegexp(`(?m)^Ready: +yes$`), MatchRegexp(`(?m)^Owner: +MachineSet worker-`),
 			MatchRegexp(`(?m)^Server: +[-0-9a-f]{36}\nMachine: .*\nState: +ACTIVE$`), Not(ContainSubstring("remedy"))))
 		Expect(command.run(ctx, "describe", "machine", "nobody")).To(And(HaveField("Code", 2),
-			HaveField("Stderr", "Machine "+c.env.Namespace()+"/nobody does not exist: check the namespace (-n)\n")))
+			HaveField("Stderr", "there is no Machine "+c.env.Namespace()+"/nobody: check the namespace (-n)\n")))
 
 		Expect(command.run(ctx, "list", "servers", "--cluster", clusterLabel+"=typo")).
 			To(says(2, HaveSuffix("cluster "+clusterLabel+"=typo unknown: no MachineClass here and no server has this label\n")))

@@ -66,7 +66,8 @@ func TestANewEntryTakesThePlaceOfTheOldest(t *testing.T) {
 		for key := range 10 {
 			m.Set(-1-key, 0)
 		}
-		for key, want := range map[int]bool{0: true, 1: false, 10: false, 11: true, maxEntries - 1: true, -1: true, -10: true} {
+		wanted := map[int]bool{0: true, 1: false, 10: false, 11: true, maxEntries - 1: true, -1: true, -10: true}
+		for key, want := range wanted {
 			if _, got := m.Lookup(key); got != want {
 				t.Errorf("entry %d is there: %t, want %t", key, got, want)
 			}

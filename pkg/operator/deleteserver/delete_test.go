@@ -34,7 +34,7 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		"a Machine appears":           {(*rig).appear, refused, names},
 		"a Node appears":              {(*rig).join, refused, "Node n of the target cluster runs on this server"},
 		"the last other Node goes":    {(*rig).leave, refused, "none of the 0 Nodes"},
-		"the MachineClass goes":       {(*rig).declass, refused, "it belongs to another cluster than the MachineClasses here"},
+		"the MachineClass goes":       {(*rig).declass, refused, "it belongs to another cluster than the MachineClasses"},
 		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused, "it has changed"},
 		"its name changes": {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused,
 			"it has changed"},

@@ -178,7 +178,7 @@ func TestAccounts(t *testing.T) {
 		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
 			0, []string{"FINE service-account key: key ", "valid until "}},
 		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false },
-			1, []string{"WRONG service-account key: key ", "is inactive according to its file; activate it, or create a new key"}},
+			1, []string{"WRONG service-account key: key ", "is inactive according to its file; activate it, or create a new"}},
 		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
 			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
 				"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},

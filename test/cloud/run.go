@@ -66,7 +66,7 @@ func (o *options) await(
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("timed out after %s: %s", patience, seen)
+			return fmt.Errorf("after %s: %s", patience, seen)
 		}
 		if err := pause(ctx, o.poll); err != nil {
 			return fmt.Errorf("%w: %s", err, seen)

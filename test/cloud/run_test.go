@@ -235,7 +235,7 @@ func TestForeignServerStays(t *testing.T) {
 	network := m.Servers()[0].NetworkID
 	foreign := m.makeServer(t, "database", network, "")
 	r.expectEnd(t, exitRed)
-	r.expectVerdict(t, `the network stays, because of what is not the run's: server `+foreign)
+	r.expectVerdict(t, `the network stays, because it is used by resources of others: server `+foreign)
 	r.expectSaid(t, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+r.name(t))
 	servers := m.Servers()
 	if len(servers) != 1 || servers[0].ID != foreign || servers[0].Status != iaasmock.StatusActive {

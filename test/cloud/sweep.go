@@ -230,7 +230,7 @@ func (s *sweep) awaitNothing(ctx context.Context) error {
 		}
 	}
 	if err := s.await(ctx, s.patience, lookFor(kindServer)); err != nil {
-		return fmt.Errorf("servers are left over %w", err)
+		return fmt.Errorf("servers are left %w", err)
 	}
 	if err := s.await(ctx, 4*s.settle, lookFor(kindServer, kindNIC, kindVolume)); err != nil {
 		return fmt.Errorf("left without their server %w", err)

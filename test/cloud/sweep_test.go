@@ -65,15 +65,15 @@ func TestSweep(t *testing.T) {
 		"another user's NIC": {func(t *testing.T, m *mock, _ *sweep, network string) {
 			m.makeServer(t, server, network, "")
 			m.makeNIC(t, network, "database")
-		}, "server", "NIC", "is not the run's: NIC "},
+		}, "server", "NIC", "used by resources of others: NIC "},
 		"another user's server": {func(t *testing.T, m *mock, _ *sweep, network string) {
 			m.makeServer(t, "database", network, "")
-		}, "", "server NIC volume", "is not the run's: server "},
+		}, "", "server NIC volume", "used by resources of others: server "},
 		"a NIC of the run on another user's server": {func(t *testing.T, m *mock, s *sweep, network string) {
 			nic := m.makeNIC(t, network, "any")
 			s.add(thing{kind: kindNIC, id: nic, network: network})
 			m.makeServer(t, "database", network, nic)
-		}, "", "server NIC volume", "is not the run's: server "},
+		}, "", "server NIC volume", "used by resources of others: server "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

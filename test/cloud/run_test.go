@@ -130,6 +130,34 @@ func TestServerInErrorIsRed(t *testing.T) {
 	m.expectOnly(t, before)
 }
 
+// An API that makes two servers of one request ends the life, with both IDs. Both are deleted.
+func TestDoubledServersAreRed(t *testing.T) {
+	t.Parallel()
+	m := newMock(t)
+	before := m.ids()
+	m.fault(t, "duplicate-servers")
+	r := newProgram(t, m, "--only=life")
+	r.run(t, exitRed)
+	r.expectVerdict(t, `the life: The driver makes three Machines: servers \S+ and \S+ have the name of one Machine`)
+	m.expectOnly(t, before)
+}
+
+// An API that accepts a DELETE and never carries it out ends the life, and the servers are named.
+func TestServersThatStayAreRed(t *testing.T) {
+	t.Parallel()
+	m := newMock(t)
+	before := m.ids()
+	m.fault(t, "stuck-deleting")
+	r := newProgram(t, m, "--only=life", "--patience=20s", "--limit=75s")
+	r.run(t, exitRed)
+	r.expectVerdict(t, `the life: The driver \w+ \w+ Machines?: `)
+	for id := range m.ids() {
+		if server, is := strings.CutPrefix(id, "server "); is && !before[id] {
+			r.expectSaid(t, "LEFT: server "+server)
+		}
+	}
+}
+
 // expectVerdict looks for a regular expression in the line with the reason why a run is red.
 func (r *program) expectVerdict(t *testing.T, want string) {
 	t.Helper()

@@ -51,7 +51,7 @@ the API does not show, is listed as not checked. Nothing is changed.
 replace-me, as in the samples, as unknown.
 
 Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be checked (for
-instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
+instance because a Secret is not in the files) and nothing is wrong, 64 wrong usage.`,
 		Example: `  # Files, folders with subfolders, standard input, the output of kustomize
   mcm-stackit validate -f samples -R
   mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml

@@ -5,8 +5,8 @@
 // into the published programs: their licenses require that every copy of a program includes them.
 // ko, the Dockerfile and the archives of a release include the file from the repository.
 //
-// The file contains no versions. So it changes only if an update adds a module or changes a
-// license, which then needs a review.
+// The file contains no versions. So it changes only if an update adds or removes a module, or
+// changes a license, which then needs a review.
 package main
 
 import (

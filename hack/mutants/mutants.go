@@ -209,7 +209,7 @@ var mutants = []mutant{
 	{"one empty look-up does not prove that there is none", []edit{{lookup, "case len(last.servers) > 0, d.isNew:", "case len(last.servers) >= 0, d.isNew:"}}},
 	{"a look-up that shows some is believed about the rest", []edit{{lookup, "case len(last.servers) > 0, d.isNew:", "case d.isNew:"}}},
 	{"the second look-up is of the whole project", []edit{{lookup, "ok && last.isWhole && last.began", "ok && last.began"}, {lookup, "return later(now, next), true", "return later(now, next), false"}}},
-	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{callGo, "return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && !r.isOfAnother(&c.ref)", `return c.isYoung && entry.serverID == "never"`}}},
+	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{callGo, "return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && !r.isOfAnother(&c.ref)", "return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && r.isOfAnother(&c.ref)"}}},
 	{"a POST that is open makes one look-up too few", []edit{{callGo, " && !r.hasOpenPost() &&", " &&"}}},
 	{"a machine without labels may have a server without labels", []edit{{lookup, "if missing && !all[i].IsDeleting() &&", `if missing && own == "never" &&`}}},
 	{"a read decides whose server the POST's answer named", []edit{{memory, "r.setServer(serverID)\n\t\tr.isUnread = true", "r.setServer(serverID)"}, {ownership, "return err\n\tcase err == nil:", "return nil\n\tcase err == nil:"}}},

@@ -128,7 +128,7 @@ func (p *Provider) deleteMachine(
 	}
 	switch {
 	case p.hasNothingToDelete(machine, c, err):
-		klog.InfoS("Machine deleted without a look-up of its servers: none was ever requested",
+		klog.InfoS("Machine deleted although no look-up succeeded: no server was ever requested for it",
 			"machine", machine.Name, "err", err)
 	case err != nil:
 		return nil, err

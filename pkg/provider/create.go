@@ -199,7 +199,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	t.polls.first = firstPoll + c.spread(minPoll)
 	t.due = t.polls.since.Add(t.polls.first)
 	c.lost = newError(ReasonNotReady,
-		"the create request of machine %s returned server %s, which belongs to another machine", c.machine, created.ID)
+		"the answer to the create request of machine %s named server %s, which is not this machine's", c.machine, created.ID)
 	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
 		err = errOutcomeUnknown
 	}
@@ -249,7 +249,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Deleting a surplus server of a Machine", "machine", c.machine,
+			klog.InfoS("Deleting a server that the machine does not use", "machine", c.machine,
 				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}
@@ -280,8 +280,8 @@ func (c *creation) failed(ctx context.Context, t *tracked, err error) error {
 	return fault
 }
 
-// noteFault records that a server of the class ended in ERROR, and returns the error for the
-// manager.
+// noteFault records what a server in ERROR shows about its class, an exhausted choice or quota or one
+// more failure, and returns the error for the manager.
 func (c *creation) noteFault(t *tracked, fault error) error {
 	fault = c.noteExhausted(fault, c.choiceOf(t.last.server))
 	if isRetried(fault) {
@@ -497,6 +497,6 @@ func (c *creation) choiceOf(server *Server) apis.Choice {
 // owner, so it is neither used nor deleted.
 func (c *call) labelsMissing(server *Server) error {
 	return newError(ReasonLabelsMissing,
-		"server %s has the name of machine %s, but no machine label: if the server is this machine's, set %s on it; "+
-			"otherwise rename it", server.ID, c.machine, labelSelector(c.serverLabels(c.cluster)))
+		"server %s has the name of machine %s, but no machine label: set %s on it only if the server is this "+
+			"machine's, otherwise rename it", server.ID, c.machine, labelSelector(c.serverLabels(c.cluster)))
 }

@@ -38,8 +38,8 @@ const (
 	ReasonInvalidProviderID Reason = "InvalidProviderID"
 	// ReasonRequestRefused means that the API refused a value that the driver cannot check.
 	ReasonRequestRefused Reason = "RequestRefused"
-	// ReasonResourceMissing means that a project, region, image, network, key pair or similar
-	// resource does not exist.
+	// ReasonResourceMissing means that, by the API's answers, a project, region, image, network, key
+	// pair or similar resource does not exist.
 	ReasonResourceMissing Reason = "ResourceMissing"
 	// ReasonUnknownMachineType means that the region does not have the machine type.
 	ReasonUnknownMachineType Reason = "UnknownMachineType"
@@ -98,8 +98,8 @@ const (
 	ReasonCreationTimedOut Reason = "CreationTimedOut"
 	// ReasonTimedOut means that the call exceeded its deadline.
 	ReasonTimedOut Reason = "TimedOut"
-	// ReasonInterrupted means that the call was cancelled, or that another call or a user changed
-	// the server meanwhile.
+	// ReasonInterrupted means that the call was cancelled, that another call is creating the server,
+	// or that a user deleted it meanwhile.
 	ReasonInterrupted Reason = "Interrupted"
 	// ReasonNoSession means that the call has no Secret, and no earlier call opened a session for
 	// its project.
@@ -216,7 +216,7 @@ func invalidError(errs field.ErrorList) error {
 		for _, err := range errs {
 			fields = append(fields, err.Field)
 		}
-		text = fmt.Sprintf("%d fields are invalid: %v; all of them: %s", len(errs), errs[0], strings.Join(fields, ", "))
+		text = fmt.Sprintf("%d fields are invalid; the first: %v; all: %s", len(errs), errs[0], strings.Join(fields, ", "))
 	}
 	return newError(ReasonInvalidInput, "%s", text)
 }
@@ -255,7 +255,7 @@ var (
 
 func unlabelledError(server *Server) error {
 	return &Error{Reason: ReasonNotReady, err: errUnlabelled, Text: fmt.Sprintf(
-		"server %s does not show the labels that it was created with: not using it until they appear", server.ID)}
+		"server %s does not show the labels that it was created with: it is not used until they appear", server.ID)}
 }
 
 // isNotOurs reports whether a server was refused because it is not the machine's.
@@ -489,8 +489,8 @@ var rules = []rule{
 	{ReasonTimedOut, "",
 		func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }},
 	{ReasonNoPermission,
-		"the service account is not authorized, check its roles, and that secret.serviceAccountKey (or the workload " +
-			"identity) is for the project in secret.projectId",
+		"the service account is not authorized: check that the account of secret.serviceAccountKey (or of the workload " +
+			"identity) has its roles in the project secret.projectId",
 		func(f *failure) bool { return f.status(http.StatusForbidden) }},
 	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
 		func(f *failure) bool {

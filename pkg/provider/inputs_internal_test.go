@@ -105,7 +105,7 @@ func TestManyErrorsAreToldAtOnce(t *testing.T) {
 		errs[i] = field.Required(field.NewPath("a").Index(i), "")
 	}
 	_, text := Classify(invalidError(errs))
-	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 10000 fields are invalid: a(0)") {
+	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 10000 fields are invalid; the first: a(0)") {
 		t.Errorf("got %q", text)
 	}
 }

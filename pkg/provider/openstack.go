@@ -85,7 +85,8 @@ func (c *creation) takeOver(ctx context.Context) (*tracked, error) {
 	if isNone || err == nil && server.last.server.IsDeleting() {
 		return nil, newError(ReasonNotTakenOver,
 			"machine %s came from OpenStack, but no server or more than one matches it, so no server is created: "+
-				"delete the machine to have it replaced, or set spec.providerID to its server", c.machine)
+				"delete the machine to have it replaced, or set spec.providerID to "+
+				"stackit://<projectId>/<serverId> of its server", c.machine)
 	}
 	return server, err
 }
@@ -107,8 +108,8 @@ func (c *call) checkSeveral(shown []Server) error {
 	}
 	slices.Sort(ids)
 	return newError(ReasonNotTakenOver, "machine %s came from OpenStack and has no ProviderID, but "+
-		"several servers have its name: %s; none is deleted: set spec.providerID to the right server, "+
-		"or delete the wrong servers", c.machine, strings.Join(ids, ", "))
+		"several servers have its name; none is used or deleted: set spec.providerID to the right one, "+
+		"or delete the wrong ones, of %s", c.machine, strings.Join(ids, ", "))
 }
 
 // confirmSingle returns the look-up of a machine that came from OpenStack once another one,
@@ -255,7 +256,8 @@ func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending b
 		first = cmp.Or(first, err)
 		if err != nil || !stays {
 			pending = true
-			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s still has its name", l.machine, one.what)
+			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s, which has its name, is not deleted yet",
+				l.machine, one.what)
 		}
 	}
 	return pending, l.steps.afterStep(ctx, first, l.state)

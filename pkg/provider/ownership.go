@@ -161,8 +161,8 @@ func CheckOwned(machine, class string, labels map[string]string, server *Server,
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
-// FoundByName reports whether the driver would find the Machine's server without a ProviderID, by
-// the server's labels. labels are those of the class's providerSpec.
+// FoundByName reports whether the driver, without a ProviderID, would take the server for the
+// Machine's, by the server's labels. labels are those of the class's providerSpec.
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
@@ -209,7 +209,7 @@ func (c *call) enter(server *Server, byID bool) error {
 	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
-		klog.InfoS("Create request returned another machine's server; looking for the machine's own",
+		klog.InfoS("Create request returned a server that is not the machine's; looking for its own",
 			"machine", c.machine, "server", server.ID, "err", err)
 		c.memory.disown(&c.ref, server.ID)
 		return errUnusable

@@ -113,8 +113,8 @@ func WithCreationTimeout(timeout, wait time.Duration) Option {
 }
 
 // WithTargetCluster sets whether the manager has a target cluster that machines join; the default
-// is true. Without a target cluster the manager does not replace Machines that exceed their
-// creation timeout, so the driver still creates their servers.
+// is true. Without a target cluster a Machine that is older than its creation timeout still becomes
+// Available once it has a server, so the driver creates the server.
 func WithTargetCluster(has bool) Option {
 	return func(p *Provider) { p.withoutTarget = !has }
 }

@@ -156,8 +156,8 @@ type Volume struct {
 	Labels   map[string]string
 }
 
-// MayBoot reports whether a server may boot from the volume, so that it is not a data volume. It is
-// also true for a volume in creation, whose Bootable may not be set yet.
+// MayBoot reports whether a server may boot from the volume: false means that it is certainly a data
+// volume. It is true if Bootable is unknown, or the volume is still being created.
 func (v *Volume) MayBoot() bool {
 	return v.Bootable == nil || *v.Bootable || v.Status == statusCreating
 }

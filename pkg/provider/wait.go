@@ -101,8 +101,8 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 // placeMissing returns the error of a call that saw nothing of the project or region, while the API
 // answered for refusedFor that they do not exist.
 func (c *call) placeMissing(err error) error {
-	return newError(ReasonResourceMissing, "project %s (secret.projectId) or region %s "+
-		"(providerSpec.region, secret.region) does not exist: correct it; "+
+	return newError(ReasonResourceMissing, "the API answers that project %s (secret.projectId) or region %s "+
+		"(providerSpec.region, secret.region) does not exist: correct the wrong one; "+
 		"if the project was deleted, its servers are gone, too: see the runbook of ResourceMissing: %v",
 		c.ref.project, c.ref.region, err)
 }

@@ -37,8 +37,8 @@ type TokenError struct {
 	// Refused reports whether the endpoint refused the credentials; it is false if the endpoint was
 	// unreachable or failed.
 	Refused bool
-	// Date is the Date header of the token endpoint's answer; the zero time without one. A wrong
-	// local clock, which Date reveals, is a common cause of refusals.
+	// Date is the Date header of the token endpoint's answer; the zero time without one. It
+	// reveals a wrong local clock: assertions that were signed with one are refused.
 	Date time.Time
 	// Err is the cause. Its text contains neither tokens nor keys.
 	Err error

@@ -34,7 +34,7 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 	case err != nil:
 		return nil, err
 	case claims.ExpiresAt == nil:
-		return nil, identityError("token has no expiry (exp)")
+		return nil, identityError("token has no expiry (exp), must have one")
 	case !now.Before(claims.ExpiresAt.Time):
 		return nil, identityError("token expired at %s UTC: renew it", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:

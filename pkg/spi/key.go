@@ -237,7 +237,8 @@ func checkPEM(text string) error {
 	case block == nil && strings.Contains(text, "-----BEGIN") && strings.Contains(text, `\n`):
 		return privateKeyError(`has its line breaks escaped twice: must be \n in the JSON, not \\n`)
 	case block == nil && strings.Contains(text, "-----BEGIN"):
-		return privateKeyError("is damaged PEM: its line breaks, its first line or its last line are missing")
+		return privateKeyError("is damaged PEM: it needs its line breaks, its first and last line, " +
+			"and intact base64 between them")
 	case block == nil:
 		return errPrivateKey
 	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":

@@ -40,7 +40,8 @@ type Credentials struct {
 // Session is an authenticated client of the IaaS API for one project. It is safe
 // for concurrent use.
 type Session struct {
-	// API is the SDK's client, with this session's authentication, retries and limits.
+	// API is the SDK's client, with the session's authentication and retries. Callers of its reads
+	// wait for Reads first.
 	API iaas.DefaultAPI
 	// ProjectID is the project of the credentials.
 	ProjectID string

@@ -146,7 +146,7 @@ func WithKeyForm(form KeyForm) Option {
 	return func(s *settings) { s.keyForm = form }
 }
 
-// WithReplacedLabels makes a PATCH of a server replace all existing labels. By default the labels
+// WithReplacedLabels makes the labels in a PATCH of a server replace all existing labels. By default they
 // are merged; it is unknown which of the two the API does.
 func WithReplacedLabels() Option {
 	return func(s *settings) { s.replaceLabels = true }

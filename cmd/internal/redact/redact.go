@@ -36,7 +36,7 @@ func capVerbosity(flags *pflag.FlagSet) {
 		set("v", strconv.Itoa(maxVerbosity), "Limiting the log's verbosity")
 	}
 	if modules := flags.Lookup("vmodule"); modules != nil && modules.Value.String() != "" { // mcm-stackit has no such flag
-		set("vmodule", "", "Ignoring the flag --vmodule")
+		set("vmodule", "", "Ignoring the flag --vmodule, which may exceed the limit of the log's verbosity")
 	}
 }
 

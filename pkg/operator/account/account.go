@@ -62,8 +62,8 @@ type Access struct {
 	// Program is the name by which the user called the command, such as "mcm-stackit". Printed
 	// commands start with it.
 	Program string
-	// KubectlFlags are the flags with which kubectl reaches Control, quoted for a shell: "
-	// --context seed"; "" if no flags are needed.
+	// KubectlFlags are the flags with which kubectl reaches Control, quoted for a shell, such as
+	// " --context seed"; "" if no flags are needed.
 	KubectlFlags string
 	// Clock is the clock: the real one, except in tests.
 	Clock clock.Clock
@@ -279,8 +279,8 @@ func (o *Access) NamedKey(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: name}
 }
 
-// SecretRefs returns a class's references to its Secrets. If both Secrets have a key, the last one
-// wins.
+// SecretRefs returns a class's references to its Secrets. A key that both Secrets have is taken
+// from the last one.
 func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
 		func(ref *corev1.SecretReference) bool { return ref == nil })
@@ -365,8 +365,8 @@ func (o *Access) Kubectl(namespace string) string {
 	return "kubectl" + o.KubectlFlags + " -n " + namespace
 }
 
-// Bounded returns a context that ends after ReadTimeout, or without a deadline of its own if
-// ReadTimeout is 0.
+// Bounded returns a context that ends after ReadTimeout; if that is 0, it has no deadline of
+// its own.
 func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.ReadTimeout == 0 {
 		return context.WithCancel(ctx)

@@ -333,8 +333,8 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 		return fmt.Sprintf("it is a second server of Machine %s/%s, whose own server is %s: %s",
 			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
 	}
-	return fmt.Sprintf("Machine %s/%s has its name, "+
-		"but its ProviderID and class may be another cluster's: find the server's owner",
+	return fmt.Sprintf("Machine %s/%s has the server's name, "+
+		"but its ProviderID and class suggest that the server is another cluster's: find the server's owner",
 		machine.Namespace, machine.Name)
 }
 

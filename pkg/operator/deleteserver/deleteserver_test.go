@@ -301,7 +301,7 @@ func TestRefuses(t *testing.T) {
 			"second server of Machine shoot--demo/lost-1"},
 		"another cluster's Machine has its name": {
 			func(r *rig) { r.Add(named(lost, "elsewhere", "aws:///eu-central-1/i-0abc")) },
-			"Machine elsewhere/lost-1 has its name, but its ProviderID and class may be another cluster's: find the server's"},
+			"Machine elsewhere/lost-1 has the server's name, but its ProviderID and class suggest that the server is "},
 		"another cluster's new Machine has its name": {func(r *rig) { r.Add(named(lost, "elsewhere", "")) },
 			"find the server's owner"},
 		"it lacks the machine label":      {label(provider.StackitMachineLabel, ""), "its owner is unknown"},

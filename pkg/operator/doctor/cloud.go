@@ -81,7 +81,7 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 	switch {
 	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
-		d.notTried("the API: by default its credentials come from the cluster's MachineClasses")
+		d.notTried("the API: its credentials are in the cluster's MachineClasses, unless flags name others")
 	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
 		d.unknown(subject, problem.Error(), "")
 	case errors.As(problem, &status):
@@ -192,7 +192,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &unusable):
 		p.wrong(subject, "not requested: "+unusable.Error(), credentialsRemedy(unusable))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not requested: "+err.Error()+": the file is in the sidecar's pod",
+		p.unknown(subject, "not requested: "+err.Error()+": the path is one of the sidecar's pod",
 			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)

@@ -350,7 +350,7 @@ func TestIdentities(t *testing.T) {
 			0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
 		"a file that is not here": {0, nil, podFile,
 			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not requested: ",
-				"the file is in the sidecar's pod"}},
+				"the path is one of the sidecar's pod"}},
 		"a file elsewhere": {0, nil, "/a/token",
 			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
 		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",

@@ -273,7 +273,7 @@ func TestCluster(t *testing.T) {
 				text := string(c.target.Data["kubeconfig"])
 				c.target.Data["kubeconfig"] = []byte(strings.Replace(text, "user: u}", "user: v}", 1))
 			},
-			1, []string{"the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig has no cluster or user"}},
+			1, []string{"the current context of the kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig refers to"}},
 		"no Secret": {func(c *clinic) { c.remove(c.target) },
 			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
 		"no ConfigMap": {func(c *clinic) {

@@ -147,7 +147,8 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	current := config.Contexts[config.CurrentContext]
 	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
 	if cluster == nil || auth == nil {
-		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no cluster or user", file)
+		return nil, fmt.Errorf("the current context of the kubeconfig for --target-kubeconfig=%s "+
+			"refers to a cluster or user that the file does not have", file)
 	}
 	// mounted returns the mounted file that the kubeconfig names; nil if it is not among them.
 	mounted := func(name string) []byte {

@@ -167,7 +167,7 @@ const (
 	NoteOrphan NoteKind = "orphan"
 	// NoteDuplicate marks a second server of a Machine.
 	NoteDuplicate NoteKind = "duplicate"
-	// NoteAnothers marks a server that a Machine names, but whose labels show another owner.
+	// NoteAnothers marks a server that a Machine names but, by the server's labels, does not own.
 	NoteAnothers NoteKind = "labels of another"
 	// NoteAnothersServer marks a Machine whose ProviderID names another Machine's server.
 	NoteAnothersServer NoteKind = "server of another Machine"

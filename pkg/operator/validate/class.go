@@ -314,8 +314,8 @@ func (v *validator) checkUserData(check *classCheck) {
 		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
 	}
 	if !ok {
-		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist; its value may be empty: "+
-			"without it machine-controller-manager creates no machines, and their status stays empty")
+		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist, even with an empty value: "+
+			"without the key machine-controller-manager creates no machines, and their status stays empty")
 	}
 }
 
@@ -336,5 +336,5 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 		return
 	}
 	v.report(holder, report.Hint, holder.keyPath(name),
-		"is a file in the sidecar's pod: only its path could be checked; mount the file there (kubernetes/README.md)")
+		"is a path in the sidecar's pod: only its form could be checked; mount the file there (kubernetes/README.md)")
 }

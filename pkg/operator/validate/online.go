@@ -30,8 +30,8 @@ type catalogue struct {
 	account *account.Account
 	checks  []*onlineCheck
 	answers map[string]answer
-	// failure is the error of the first read that failed; after it no more reads are made, and the classes in unchecked are
-	// not fully checked. notChecked lists what the account may not read or the API does not show.
+	// failure is the error of the first read that failed; after it no more reads are made, and the classes in
+	// unchecked are not fully checked. notChecked lists what the account may not read or the API does not show.
 	failure    error
 	unchecked  []string
 	notChecked []string
@@ -465,8 +465,8 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
 			k.wrong(k.object, "providerSpec.keypairName", "key pair %s does not exist; "+
-				"create it with these credentials, or use an existing one: key pairs belong to credentials, not to projects",
-				name)
+				"create it with these credentials, or use a key pair that they own: key pairs belong to credentials, "+
+				"not to projects", name)
 		}
 	}
 	for _, mail := range k.spec.ServiceAccountMails {

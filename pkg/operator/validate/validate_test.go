@@ -379,7 +379,7 @@ func TestIdentity(t *testing.T) {
 			"stringData.serviceAccountKey: Required value: must be the JSON of a key, or set serviceAccountEmail"},
 		"key, too": {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour),
 			1, "stringData.token: Forbidden: serviceAccountKey is set, too"},
-		"file":                {mail + file + podFile, 0, "is a file in the sidecar's pod: only its path could be checked"},
+		"file":                {mail + file + podFile, 0, "is a path in the sidecar's pod: only its form could be checked"},
 		"file elsewhere":      {mail + file + "/a/token", 1, "must be the absolute path"},
 		"file beside a token": {mail + token(time.Hour) + file + "/a/token", 0, ""},
 	} {

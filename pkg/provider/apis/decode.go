@@ -32,8 +32,8 @@ const (
 )
 
 // DecodeProviderSpec decodes the JSON of MachineClass.providerSpec. If the JSON is larger than 512
-// KiB or not an object, wrong has only that error. Otherwise wrong has an error for each field with
-// a part of the wrong type, and for each key that differs from a field's name only by case. Such
+// KiB or not an object, wrong has only that error. Otherwise wrong has an error for the first
+// part of the wrong type in each field, and for each key that differs from a field's name only by case. Such
 // parts stay unset; all others are decoded. unknown lists unknown and duplicate fields, each as a
 // FieldError of sigs.k8s.io/json; it is empty if wrong has a type error. A null leaves its field
 // unset.
@@ -71,7 +71,7 @@ func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 }
 
 // Decode decodes a JSON object into the value at into. wrong has an error for the first part with
-// the wrong type. The error's path is relative to path, which may be nil; the error never repeats a
+// the wrong type. The error's path begins with path, which may be nil; the error never repeats a
 // value, because a misplaced value may be a secret. Valid parts are decoded nevertheless. unknown
 // lists the fields that the type lacks, each as a FieldError of sigs.k8s.io/json. Field names must
 // match exactly.

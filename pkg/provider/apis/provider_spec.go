@@ -60,7 +60,7 @@ type ProviderSpec struct {
 	// Agent configures the STACKIT server agent. Default: the image's choice.
 	Agent *Agent `json:"agent,omitempty"`
 	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do not
-	// fetch them over the network. Default: false, by the API.
+	// fetch them over the network. Default: false, as in the API.
 	ConfigDrive *bool `json:"configDrive,omitempty"`
 	// Metadata is free-form metadata of the server, at most 256 entries. Values are strings,
 	// numbers or booleans, and are sent as text.

@@ -52,7 +52,7 @@ type Secret struct {
 	// it or workloadIdentityTokenFile. It must never be logged.
 	Token string `key:"token"`
 	// WorkloadIdentityTokenFile is the path of a file with the token, in the sidecar's container.
-	// It is ignored if Token is set.
+	// It is ignored if the key token is set.
 	WorkloadIdentityTokenFile string `key:"workloadIdentityTokenFile"`
 	// Region is the default region, such as eu01. The value eu01-1 sets region eu01 and, if that is
 	// the region in use, the default zone eu01-1.
@@ -60,7 +60,7 @@ type Secret struct {
 	// AvailabilityZone is the default zone within Region, or "".
 	AvailabilityZone string `key:"-"`
 	// UserData is cloud-init in plain text. It may be empty, but the key must exist. It is sent in
-	// base64. The API document has no limit; the OpenStack below it accepts 65535 bytes of base64,
+	// base64. The API document states no limit; the OpenStack below it accepts 65535 bytes of base64,
 	// which is 49149 bytes of text. It may hold bootstrap tokens and must never be logged.
 	UserData string `key:"userData"`
 	// NetworkID is the UUID of the default network. Optional.

@@ -109,7 +109,7 @@ type Fault struct {
 	DropLabels bool
 	// OtherServer makes the answer of CreateServer show another, existing server: the server with
 	// this name or ID or, for AnyServer, any server of the project and region. The requested server
-	// is not created unless Executed is set. If no such server exists, the fault has no effect.
+	// is not created unless Executed is set. If no such server exists, OtherServer has no effect.
 	OtherServer string
 	// Stale makes ListServers and GetServer show the servers and states of the past, by this much
 	// time. Servers that were deleted before Inject are not shown.

@@ -152,7 +152,7 @@ func wanted(kind reflect.Kind) string {
 	case reflect.Map:
 		return `{"Retry-After":["5"]}`
 	default:
-		return "a text"
+		return "a string"
 	}
 }
 

@@ -59,7 +59,7 @@ func ValidateClusterLabels(labels map[string]string, path *field.Path) field.Err
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if labels[key] == "" {
-			errs = append(errs, field.Required(path.Key(key), "is the cluster's name: must not be empty"))
+			errs = append(errs, field.Required(path.Key(key), "identifies the cluster that owns the servers: must not be empty"))
 		}
 	}
 	return errs

@@ -111,7 +111,7 @@ func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.Er
 		}
 		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
 			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),
-				"not allowed with nicIds, volumes or a source of type volume, which are bound to one zone: remove it"))
+				"the class's nicIds, volumes or bootVolume.source of type volume are bound to one zone: leave this field out"))
 		}
 	}
 	return errs
@@ -195,7 +195,7 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 	}
 	if volume.Source.Type == apis.SourceVolume && volume.DeleteOnTermination != nil && *volume.DeleteOnTermination {
 		errs = append(errs, field.Forbidden(path.Child("deleteOnTermination"),
-			"true would destroy the existing volume together with its server: remove it"))
+			"true would destroy the existing volume together with its server: leave this field out"))
 	}
 	return errs
 }

@@ -45,6 +45,7 @@ func SpecLimits() map[string]Limits {
 	return map[string]Limits{
 		"region":                       like(urlSegment).upTo(maxRegion).orUnset(),
 		"machineType":                  name,
+		"availabilityZone":             name.orUnset(),
 		"imageId":                      like(uuid).orUnset(),
 		"labels":                       {MaxItems: maxEntries, KeyPattern: labelKey.String(), KeyMaxLength: MaxLabel},
 		"labels[]":                     like(labelValue).upTo(MaxLabel),

@@ -23,6 +23,7 @@ import (
 func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
 	errs := ValidateRegion(spec.Region, path.Child("region"))
 	errs = append(errs, requiredName(spec.MachineType, path.Child("machineType"), "the name of a machine type")...)
+	errs = append(errs, optionalName(spec.AvailabilityZone, path.Child("availabilityZone"), "the name of a zone")...)
 	errs = append(errs, optionalUUID(spec.ImageID, path.Child("imageId"))...)
 	errs = append(errs, ValidateLabels(spec.Labels, path.Child("labels"))...)
 	errs = append(errs, validateNetworking(spec.Networking, path.Child("networking"))...)

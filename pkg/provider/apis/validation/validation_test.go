@@ -235,8 +235,8 @@ func beyond(name string, limits *validation.Limits, in func(text string) excess)
 	if limits.Pattern != "" {
 		values = append(values, in(wrong))
 	}
-	for _, end := range []string{"a", "@b.c"} {
-		text := strings.Repeat("a", limits.MaxLength) + end
+	as := strings.Repeat("a", limits.MaxLength)
+	for _, text := range []string{as + "a", as + "@b.c", strings.Repeat("1", limits.MaxLength+1)} {
 		if limits.MaxLength > 0 && regexp.MustCompile(limits.Pattern).MatchString(text) {
 			values = append(values, in(text))
 			break

@@ -19,7 +19,9 @@
 //     catalogue.check (online.go), by named or ask, with a read that has its permission
 //   - a check of doctor: a method in cloud.go (it calls the API), cluster.go or target.go, and a row of
 //     accountChecks or clusterChecks (doctor.go); a read that the driver makes: a row of driverReads
-//     (cloud.go). Rows of TestAccounts or TestCluster cover its findings: a finding without a row fails
+//     (cloud.go), with its permission in pkg/provider/apis/README.md. Rows of TestAccounts or TestCluster say what it
+//     finds: a whole run of doctor's tests fails for a finding that none of them makes. The help in
+//     cmd/mcm-stackit/doctor.go lists the checks
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in kubernetes/runbooks.md, whose text list shows
 //   - a column: a field of list's Server or Machine, filled in result.go, and a cell in

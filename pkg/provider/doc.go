@@ -25,7 +25,9 @@
 //
 // # Where to change
 //
-//   - a poll interval: firstPoll, minPoll, maxPoll, polls in server.go
+//   - a poll interval: firstPoll, minPoll, maxPoll, minPollGap, firstDeletionPoll, minDeletionPoll, polls in server.go;
+//     TestThePagesHaveTheNumbersOfTheCode prints each sentence of README.md and decisions.md that is old then, and the
+//     tables of TestWhatACallDoesStepByStep and TestFigures change with it
 //   - the reads per second: readsPerSecond in pkg/spi/limits.go; their retries: mayRetry, backoff in pkg/spi/retry.go;
 //     the writes in flight while the API fails: paced, kind in pkg/spi/pace.go
 //   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
@@ -41,7 +43,8 @@
 //   - a rule about Machines that came from OpenStack: takeOver, leftovers in openstack.go
 //   - which answers are the API's own: Message in pkg/spi/errors.go, exchange in sdk_client.go
 //   - a reason, its code and its text: reasonCodes, rules in errors.go, with a row in TestClassify. The text of the
-//     driver's own decisions is where they are made; cause and remedy of each reason: kubernetes/runbooks.md
+//     driver's own decisions is where they are made; code, cause and remedy of each reason: a row in
+//     kubernetes/runbooks.md (go test ./pkg/operator/list -run Reason)
 //   - why a server never joined, and the patterns for console logs: consolePatterns in console.go
 //   - how long the machines of an exhausted class get no server: exhaustedFor in create.go
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
@@ -49,10 +52,13 @@
 //     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the
 //     schemas. Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it
 //     refuses what the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the field's
-//     value exists in the cloud: pkg/operator/validate/online.go
+//     value exists in the cloud: pkg/operator/validate/online.go. A field that the API does not have under its name:
+//     sentElsewhere in fields_test.go, and a test of its own that it is sent
 //   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the decorator of API calls or by the
-//     method that sees the event; a metric of a session: pkg/spi/metrics.go. `make generated` writes the table of
-//     kubernetes/monitoring/README.md, which also explains how to add an alert
+//     method that sees the event, and tested (metrics_test.go); a counter whose labels have few values starts with
+//     beginWithZero; a metric of a session: pkg/spi/metrics.go. `make generated` writes the table of
+//     kubernetes/monitoring/README.md, which also explains how to add an alert. TestEveryMetricOfTheDriverIsInUse of
+//     test/monitoring is red until an alert, a panel or a page uses the metric
 //   - which parts of the API's messages may be shown: redacted in redact.go
 //   - which API calls the driver needs: StackitClient in stackit_client.go, sdkClient in sdk_client.go
 //   - when a leader that was paused may go on: cmd/machine-controller/leading.go

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,6 +85,40 @@ const (
 	metricCreation   = "stackit_machine_creation_duration_seconds"
 	metricDeletion   = "stackit_machine_deletion_duration_seconds"
 )
+
+// A metric that is made elsewhere than by newMeters' functions would not be exported, and one that no test names may
+// never be fed.
+func TestEveryMetricIsExportedAndTested(t *testing.T) {
+	read := func(pattern string, isTest bool) (text string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") == isTest {
+				text += string(content)
+			}
+		}
+		return text
+	}
+	code, tests := read("*.go", false), read("*_test.go", true)
+	if made := regexp.MustCompile(`prometheus\.New\w+`).FindAllString(code, -1); len(made) != 3 {
+		t.Errorf("metrics are made by counter, histogram and gauge of newMeters alone: %v", made)
+	}
+	names := regexp.MustCompile(`"stackit_\w+"`).FindAllString(code, -1)
+	if len(names) < 10 {
+		t.Fatalf("only %v", names)
+	}
+	for _, name := range names {
+		if !strings.Contains(tests, name) {
+			t.Errorf("no test has %s", name)
+		}
+	}
+}
 
 func TestMetricsOfAMachinesLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +228,22 @@ func TestPresets(t *testing.T) {
 	if line := "\nPresets: " + strings.Join(named, ", ") + ".\n"; len(named) != len(shown) ||
 		!strings.Contains(string(readme), line) {
 		t.Errorf("the README lacks %s", line)
+	}
+}
+
+func TestTheREADMEListsEveryFieldOfAFault(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "A fault has four kinds of fields")
+	table, _, _ = strings.Cut(table, "\nPresets: ")
+	for i := range reflect.TypeFor[iaasmock.Fault]().NumField() {
+		name := reflect.TypeFor[iaasmock.Fault]().Field(i).Name
+		key := strings.ToLower(name[:1]) + name[1:]
+		if name != "Name" && name != "Match" && !strings.Contains(table, "`"+key+"`") {
+			t.Errorf("the README's table of fields lacks `%s`", key)
+		}
 	}
 }
 

@@ -41,10 +41,11 @@
 //
 //   - a field of a Fault: fault/fault.go, and the operations it works with in fault/validate.go
 //     (worksWith), if not all. It takes effect where the call is answered, as r.fault: in http.go if it changes the
-//     answer of any operation, else in the operation's handler; faults.go only injects. Add a row to
-//     fault_fields_test.go (which fails without, and for an operation with which the field does nothing), and
-//     README.md's list of fields
-//   - a preset: fault/presets.go, and README.md's list (a test fails without)
+//     answer of any operation, else in the operation's handler; faults.go only injects. An answer that the API document
+//     does not allow sets reply.replaced. Tests fail without a row in fault_fields_test.go, without the field in
+//     README.md's table, and for an operation with which the field does nothing (not with -short)
+//   - a preset: fault/presets.go, and README.md's list (a test fails without); what it does: a row in
+//     TestAnswersOfPresets, or steps in TestServersOfPresets or TestTokensOfPresets
 //   - an operation: handlers in operations.go, fault.Operations, and README.md's table
 //
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the

@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants breaks the driver's rules one by one and names the test that
-// notices. It fails if no test does. The working tree does not change: the broken
-// file is an overlay while a test runs.
+// Command mutants breaks the driver's rules one by one and names the test that notices. It fails if no
+// test does. The working tree does not change: the broken file is an overlay while a test runs.
+//
+// noticed.txt has the names of an earlier run. A run tries that test first, which takes seconds, and all
+// others only if it passes. It writes the file anew, so that a diff shows which rule is noticed elsewhere.
 package main
 
 import (
@@ -17,48 +19,90 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
 func main() {
 	only := flag.String("only", "", "break only the rules whose text contains this")
 	flag.Parse()
-	if err := run(*only); err != nil {
+	if err := run(*only, "hack/mutants/noticed.txt"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(only string) error {
+func run(only, file string) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	survivors := 0
-	for i, m := range mutants {
-		if !strings.Contains(m.rule, only) {
-			continue
-		}
-		start := time.Now()
-		overlay, err := m.overlay(filepath.Join(dir, fmt.Sprint(i)))
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.rule, err)
-		}
-		caught, err := noticed("./"+filepath.Dir(m.edits[0].file), overlay)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.rule, err)
-		}
-		if caught == "" {
-			survivors++
-			caught = "NOBODY NOTICES"
-		}
-		fmt.Printf("%2d %-62s %s (%s)\n", i+1, m.rule, caught, time.Since(start).Round(time.Second))
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	if survivors > 0 {
-		return fmt.Errorf("%d broken rules go unnoticed", survivors)
+	tests := readNoticed(string(content))
+	var (
+		work sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+		next = make(chan int)
+	)
+	// One compiles while the tests of another run.
+	for range 2 {
+		work.Go(func() {
+			for i := range next {
+				m, start := &mutants[i], time.Now()
+				mu.Lock()
+				before := tests[m.rule]
+				mu.Unlock()
+				test, err := m.noticed(filepath.Join(dir, fmt.Sprint(i)), before)
+				if err == nil && test == (aTest{}) {
+					err = errors.New("NO TEST NOTICES")
+				}
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", m.rule, err))
+				}
+				tests[m.rule] = test
+				mu.Unlock()
+				fmt.Printf("%3d %-62s %s (%s)\n", i+1, m.rule, test.name, time.Since(start).Round(time.Second))
+			}
+		})
 	}
-	return nil
+	for i := range mutants {
+		if strings.Contains(mutants[i].rule, only) {
+			next <- i
+		}
+	}
+	close(next)
+	work.Wait()
+	return errors.Join(append(errs, os.WriteFile(file, []byte(writeNoticed(tests)), 0o600))...)
+}
+
+// aTest has the path of its package and its own name, that of the innermost test.
+type aTest struct{ pkg, name string }
+
+// readNoticed reads lines of a rule, a package and a test, separated by tabs.
+func readNoticed(content string) map[string]aTest {
+	tests := map[string]aTest{}
+	for line := range strings.Lines(content) {
+		if parts := strings.Split(strings.TrimSpace(line), "\t"); len(parts) == 3 {
+			tests[parts[0]] = aTest{pkg: parts[1], name: parts[2]}
+		}
+	}
+	return tests
+}
+
+func writeNoticed(tests map[string]aTest) string {
+	var content strings.Builder
+	for _, m := range mutants {
+		if test := tests[m.rule]; test.name != "" {
+			fmt.Fprintf(&content, "%s\t%s\t%s\n", m.rule, test.pkg, test.name)
+		}
+	}
+	return content.String()
 }
 
 // overlay writes the broken files and the file that go's -overlay takes.
@@ -100,46 +144,75 @@ func (m *mutant) overlay(dir string) (string, error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// noticed returns the first test that fails with the overlay; "" if none does. The tests of the
-// broken package come first, the slowest last.
-func noticed(broken, overlay string) (string, error) {
-	for _, args := range [][]string{
-		{broken},
+// noticed returns the test of before if it fails with the mutant, or else the first that does; none if
+// all pass. The tests of the broken package come first, the slowest last.
+func (m *mutant) noticed(dir string, before aTest) (aTest, error) {
+	overlay, err := m.overlay(dir)
+	if err != nil {
+		return aTest{}, err
+	}
+	simulation := []string{"./test/simulation", "-seeds=150", "-nth=7"}
+	runs := [][]string{
+		{"./" + filepath.Dir(m.edits[0].file)},
 		{"./pkg/provider/...", "./pkg/spi"},
-		{"./test/simulation", "-run", "Life|Preset|Seeds$|ListsFail", "-seeds=150", "-nth=7"},
-	} {
-		args = append([]string{"test", "-vet=off", "-failfast", "-timeout=8m", "-overlay=" + overlay}, args...)
+		append(simulation, "-run=Life|Preset|Seeds$|ListsFail"),
+	}
+	if before.name != "" {
+		first := []string{before.pkg}
+		if before.pkg == simulation[0] {
+			first = simulation
+		}
+		runs = append([][]string{append(first, "-run="+exactly(before.name))}, runs...)
+	}
+	for _, args := range runs {
+		args = append([]string{"test", "-vet=off", "-failfast", "-timeout=4m", "-overlay=" + overlay}, args...)
 		output, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput()
 		var exit *exec.ExitError
 		switch {
 		case err == nil:
 			continue
 		case !errors.As(err, &exit):
-			return "", err
+			return aTest{}, err
 		}
-		if name := failedTest(string(output)); name != "" {
-			return name, nil
+		if test := failedTest(string(output)); test.name != "" {
+			return test, nil
 		}
-		return "", fmt.Errorf("the tests do not run:\n%s", output)
+		return aTest{}, fmt.Errorf("the tests do not run:\n%s", output)
 	}
-	return "", nil
+	return aTest{}, nil
 }
 
+// exactly is the pattern for -run that only this test matches, a part for each level.
+func exactly(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+const module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
+
 var (
-	failed   = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
-	timedOut = regexp.MustCompile(`panic: test timed out`)
+	failed        = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
+	timedOut      = regexp.MustCompile(`(?m)^panic: test timed out after .*\n\s+running tests:\n\s+(\S+)`)
+	failedPackage = regexp.MustCompile(`(?m)^FAIL\t` + module + `(\S+)\t`)
 )
 
-// failedTest is the innermost test that failed first.
-func failedTest(output string) string {
-	name := ""
-	for _, match := range failed.FindAllStringSubmatch(output, -1) {
-		if strings.HasPrefix(match[1], name) {
-			name = match[1]
+// failedTest is the innermost test that failed first, or that did not end.
+func failedTest(output string) aTest {
+	var name string
+	end := 0
+	for _, at := range failed.FindAllStringSubmatchIndex(output, -1) {
+		if found := output[at[2]:at[3]]; strings.HasPrefix(found, name) {
+			name, end = found, at[1]
 		}
 	}
-	if name == "" && timedOut.MatchString(output) {
-		return "a test does not end"
+	if at := timedOut.FindStringSubmatchIndex(output); name == "" && at != nil {
+		name, end = output[at[2]:at[3]], at[1]
 	}
-	return name
+	if pkg := failedPackage.FindStringSubmatch(output[end:]); name != "" && pkg != nil {
+		return aTest{pkg: "." + pkg[1], name: name}
+	}
+	return aTest{}
 }

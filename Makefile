@@ -213,15 +213,19 @@ test-beside-unit:
 	@$(MAKE) -j1 test-journeys test-programs test-monitoring
 
 # What 'make test' leaves out: it waits, or takes the tests once more in a costlier way. What has deadlines in real
-# time runs beside what waits, and the simulation, which computes, by itself.
-.PHONY: test-all test-rest test-beside-specs
+# time runs beside what waits. The simulation computes in virtual time: with the lowest priority, it takes what the
+# others leave.
+.PHONY: test-all test-rest test-in-real-time test-beside-specs simulate-beside
 test-all: test test-rest ## Every test but those of a real project.
 test-rest: localenv
+	@$(MAKE) -j2 test-in-real-time simulate-beside
+test-in-real-time:
 	@$(MAKE) -j3 test-race test-integration test-localenv
 	@$(MAKE) -j2 test-other-specs test-beside-specs
-	@$(MAKE) simulate
 test-beside-specs:
 	@$(MAKE) -j1 test-cloud-mock test-image
+simulate-beside:
+	@nice -n 19 $(MAKE) simulate
 
 # The race detector makes tests ten times as slow. Here it runs those of what is concurrent; test-race runs the
 # others in short mode: what is large there is small.
@@ -234,8 +238,9 @@ test-unit: race-note ## Tests without a control plane: all once, those of what i
 	@$(GO) -C hack/schema test $(TESTFLAGS) ./...
 	@$(if $(RACE),$(GO) test $(RACE) -short -p 2 -timeout 20m $(TESTFLAGS) $(RACE_PKGS))
 	@$(if $(RACE),$(GO) test $(RACE) -short -timeout 20m $(TESTFLAGS) -run "^($(race_tests)-)$$" ./pkg/provider)
-test-race: race-note ## All tests without a control plane, short, with the race detector and in random order.
-	@$(unit_pkgs); $(GO) test $(RACE) -short -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
+test-race: race-note ## The other tests without a control plane with the race detector, short and in random order.
+	@$(unit_pkgs); $(GO) test $(RACE) -short -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) \
+		$$(echo "$$pkgs" | grep -Ev '/(hack/.*|pkg/spi|pkg/internal/.*|test/iaasmock)$$')
 
 # The race detector would not see into the programs.
 .PHONY: test-programs
@@ -303,8 +308,8 @@ race-note:
 
 SEEDS ?= 2000
 .PHONY: simulate
-simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
-	$(GO) test ./test/simulation -timeout 20m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
+simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures, and all lives.
+	$(GO) test ./test/simulation -run '^(TestSeeds|TestEveryPointOfALife)$$' -timeout 30m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
 
 SOAKTIME ?= 0
 .PHONY: soak
@@ -312,7 +317,7 @@ soak: ## Simulate new seeds for SOAKTIME (0: until stopped, a day at most).
 	$(GO) test ./test/simulation -run 'TestPlan$$' -rapid.checks 1000000000 -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants
-mutants: ## Break the driver's rules one by one; a test must fail each time. An hour.
+mutants: ## Break the driver's rules one by one; a test must fail each time. Half an hour.
 	@$(GO) run ./hack/mutants $(ARGS)
 
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken

@@ -139,7 +139,7 @@ func TestMostSeedsRepeatThemselves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector lets goroutines go on in a random order")
 	}
-	const count = 40
+	const count = 20
 	if found := differences(t, count); len(found) > count/10 {
 		t.Errorf("%d of %d plans run differently each time:\n%s", len(found), count, strings.Join(found, "\n"))
 	}

@@ -19,7 +19,7 @@ TEXTS   := VERSION IMAGE BASE_IMAGE SOURCE_URL
 is_text  = $(shell case '$(subst ','\'',$($(1)))' in (*[!0-9A-Za-z._~:/@%+-]*) ;; (*) echo yes;; esac)
 $(foreach name,$(TEXTS),$(eval override $(name) := $$(value $(name))))
 $(foreach name,$(TEXTS),$(if $($(name)),$(if $(call is_text,$(name)),,$(error \
-	$(name) is '$($(name))', must be made of letters, digits and ._~:/@%+- (a version is such as v1.2.3)))))
+	$(name) is '$($(name))': must be made of letters, digits and ._~:/@%+- (a version is such as v1.2.3)))))
 
 # etcd and kube-apiserver are downloaded in this version, from where the index of a mirror says, or
 # built: test/localenv/stack/controlplane.sh. CONTROLPLANE=source only builds. The folder
@@ -161,7 +161,7 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 .PHONY: release-version
 release-version:
 	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?' || { \
-		echo "VERSION is '$(VERSION)', must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1" >&2; exit 2; }
+		echo "VERSION is '$(VERSION)': must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1" >&2; exit 2; }
 
 # For who may push, and need not build. A workflow's later steps get the digests of the index and of
 # the image for each platform.

@@ -52,7 +52,7 @@ func TestOwnFlags(t *testing.T) {
 }
 
 func TestTheStartIsRefused(t *testing.T) {
-	const says = spi.EnvIaaSEndpoint + " is an http URL, must be https"
+	const says = spi.EnvIaaSEndpoint + " is an http URL: must be https"
 	t.Setenv(spi.EnvIaaSEndpoint, "http://iaas.example")
 	err := run(newServer(pflag.NewFlagSet("", pflag.ContinueOnError)), newDriverOptions())
 	if err == nil || !strings.Contains(err.Error(), says) {

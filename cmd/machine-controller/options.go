@@ -63,13 +63,13 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 func (o *driverOptions) validate() error {
 	switch {
 	case o.settle < 0:
-		return fmt.Errorf("--stackit-settle is %s, must not be negative", o.settle)
+		return fmt.Errorf("--stackit-settle is %s: must not be negative", o.settle)
 	case o.creationWait < provider.MinCreationWait:
-		return fmt.Errorf("--stackit-creation-wait is %s, must be at least %s", o.creationWait, provider.MinCreationWait)
+		return fmt.Errorf("--stackit-creation-wait is %s: must be at least %s", o.creationWait, provider.MinCreationWait)
 	case !(o.apiQPS > 0): // nor NaN
-		return fmt.Errorf("--stackit-api-qps is %v, must be more than 0", o.apiQPS)
+		return fmt.Errorf("--stackit-api-qps is %v: must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:
-		return fmt.Errorf("--stackit-api-burst is %d, must be at least 1", o.apiBurst)
+		return fmt.Errorf("--stackit-api-burst is %d: must be at least 1", o.apiBurst)
 	}
 	if err := spi.CheckTokenHosts(o.tokenHosts); err != nil {
 		return fmt.Errorf("--%s: %w", spi.FlagTokenHosts, err)

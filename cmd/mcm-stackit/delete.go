@@ -123,7 +123,7 @@ func (d *deleting) readArguments(ids []string) error {
 		}
 	}
 	if len(d.ids) > deleteserver.MaxServers {
-		return wrongUsage("%d servers given, must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
+		return wrongUsage("%d servers given: must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
 	}
 	return nil
 }

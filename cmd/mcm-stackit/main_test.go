@@ -174,9 +174,9 @@ func TestWrongUsage(t *testing.T) {
 		"delete without Nodes": {deleteServer(aServer, "--dry-run"), "--target-kubeconfig is missing"},
 		"nobody to ask":        {deleteServer(aServer, "--target-kubeconfig=x"), "standard input or error is not a terminal"},
 		"delete unasked":       {deleteServer(aServer, "--target-kubeconfig=x", "--yes"), "unknown flag: --yes"},
-		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers given, must be at most 100"},
+		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers given: must be at most 100"},
 		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
-		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
+		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc": must be`},
 		"a URL as token host": {
 			[]string{"options", "--stackit-token-hosts=https://a.example"},
 			"--stackit-token-hosts must be a comma-separated list of hosts",
@@ -185,7 +185,7 @@ func TestWrongUsage(t *testing.T) {
 			[]string{"options", "--stackit-workload-identity-dirs=a"},
 			"--stackit-workload-identity-dirs must be a comma-separated list of absolute paths",
 		},
-		"negative timeout": {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
+		"negative timeout": {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s": must be`},
 		"format of list":   {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
 		"validate nothing": {
 			[]string{"validate", "-n", "default"},

@@ -142,7 +142,7 @@ func (o *options) complete() error {
 	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
-		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout,
+		return wrongUsage("--%s is %q: must be a time with its unit, such as 10s, or 0", flagRequestTimeout,
 			*o.control.Timeout)
 	}
 	if err := o.checkNames(); err != nil {

@@ -188,7 +188,7 @@ func TestMakeThatIsKilled(t *testing.T) {
 			}
 			said, err := io.ReadAll(pipe)
 			if err != nil || string(said) != errInterrupted.Error()+"\n" {
-				t.Errorf("it says %q, %v, must be interrupted", said, err)
+				t.Errorf("it says %q, %v: must be interrupted", said, err)
 			}
 			_ = parent.Wait()
 		})

@@ -222,7 +222,7 @@ func expectSBOM(t *testing.T, host string, image v1.Image) {
 	must(t, json.NewDecoder(content).Decode(&document))
 	manager := sbomPackage{"github.com/gardener/machine-controller-manager"}
 	if !strings.HasPrefix(document.SPDXVersion, "SPDX-2") || !slices.Contains(document.Packages, manager) {
-		t.Errorf("an SBOM in %q with %d packages, must be in SPDX with the manager's library",
+		t.Errorf("an SBOM in %q with %d packages: must be in SPDX with the manager's library",
 			document.SPDXVersion, len(document.Packages))
 	}
 }

@@ -121,7 +121,7 @@ func (m *mutant) overlay(dir string) (string, error) {
 			text = string(source)
 		}
 		if n := strings.Count(text, e.old); n != 1 {
-			return "", fmt.Errorf("%q is %d times in %s, must be once: bring the list up to date", e.old, n, e.file)
+			return "", fmt.Errorf("%q is %d times in %s: must be once: bring the list up to date", e.old, n, e.file)
 		}
 		broken[e.file] = strings.Replace(text, e.old, e.new, 1)
 	}

@@ -80,7 +80,7 @@ func main() {
 // build builds everything for the platforms.
 func (r *release) build(platforms []string) error {
 	if _, err := version.ParseSemantic(r.Version); err != nil || !strings.HasPrefix(r.Version, "v") {
-		return fmt.Errorf("the version is %q, must be like v1.2.3 or v1.2.3-rc.1: krew accepts only such versions", r.Version)
+		return fmt.Errorf("the version is %q: must be like v1.2.3 or v1.2.3-rc.1: krew accepts only such versions", r.Version)
 	}
 	if err := os.MkdirAll(r.folder, 0o750); err != nil {
 		return err

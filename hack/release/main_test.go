@@ -67,7 +67,7 @@ func TestRefusesVersionsThatKrewRefuses(t *testing.T) {
 	for _, wrong := range []string{"", "1.2.3", "v1.2", "v1.2.3.4", "v01.2.3", "main"} {
 		made := newRelease(t)
 		made.Version = wrong
-		want := fmt.Sprintf("the version is %q, must be like v1.2.3 ", wrong)
+		want := fmt.Sprintf("the version is %q: must be like v1.2.3 ", wrong)
 		if err := made.build(platforms); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", wrong, err, want)
 		}

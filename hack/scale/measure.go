@@ -158,7 +158,8 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 
 // await returns when the phase was done and when it settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s, or resources are left over", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit,
+		fmt.Errorf("phase %s is not done, or left resources over, after %s", p.name, limit))
 	defer cancel()
 	look, tell := time.NewTicker(lookInterval), time.NewTicker(tellInterval)
 	defer look.Stop()

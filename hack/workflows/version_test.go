@@ -109,7 +109,7 @@ func TestNoTargetRunsAVersion(t *testing.T) {
 					"command line": func() (string, string, error) { return r.make(target, nil, setting) },
 				} {
 					said, _, err := run()
-					want := variable + " is '" + value + "', must be made of letters, digits and ._~:/@%+-"
+					want := variable + " is '" + value + "': must be made of letters, digits and ._~:/@%+-"
 					if err == nil || !strings.Contains(said, want) {
 						t.Errorf("make %s with %q in its %s: %v, want %q\n%s", target, setting, from, err, want, said)
 					}
@@ -150,7 +150,7 @@ func TestOnlyVersionsOfReleasesArePublished(t *testing.T) {
 		for _, version := range []string{"", "dev", "main", "1.2.3", "v1.2", "v1.2.3.4", "v1.2.3-", "v1.2.3-rc/1",
 			"xv1.2.3"} {
 			said, ran, err := r.make(target, settings, "VERSION="+version)
-			want := "VERSION is '" + version + "', must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1\n"
+			want := "VERSION is '" + version + "': must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1\n"
 			if err == nil || !strings.Contains(said, want) || strings.Contains(ran, version+" ") && version != "" {
 				t.Errorf("make %s of %q: %v, ran %q, want %q\n%s", target, version, err, ran, want, said)
 			}

@@ -230,7 +230,7 @@ func (t *tracked) readConsole(ctx context.Context) (cause string, excerpts []str
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
 	if err := t.call.turn(ctx); err != nil {
-		return causeNotRead, nil, fmt.Errorf("waiting for other reads: %w", err)
+		return causeNotRead, nil, fmt.Errorf("waiting for the session's limit of reads: %w", err)
 	}
 	log, err := t.call.client.ConsoleLog(ctx, t.id, consoleLines)
 	if err != nil {

@@ -197,7 +197,7 @@ func (p *Provider) listMachines(
 // would end the manager's orphan run for all later classes (v0.62.1 machine_safety.go:224).
 func (p *Provider) listNone(class string, reason error) *driver.ListMachinesResponse {
 	if p.noteWarning("unlisted " + class) {
-		klog.InfoS("Skipping the list of a MachineClass's servers: the manager cannot find orphans among them",
+		klog.InfoS("Returning an empty list of servers for a MachineClass; the manager cannot find its orphans",
 			"machineClass", loggable(class), "reason", reason.Error())
 	}
 	return &driver.ListMachinesResponse{MachineList: map[string]string{}}

@@ -199,7 +199,7 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	t.polls.first = firstPoll + c.spread(minPoll)
 	t.due = t.polls.since.Add(t.polls.first)
 	c.lost = newError(ReasonNotReady,
-		"the answer to the create request of machine %s named server %s, which is not this machine's", c.machine, created.ID)
+		"the create request for machine %s returned server %s, which does not belong to this machine", c.machine, created.ID)
 	if err = t.awaitLabelled(ctx); errors.Is(err, errUnusable) {
 		err = errOutcomeUnknown
 	}
@@ -249,7 +249,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Deleting a server that the machine does not use", "machine", c.machine,
+			klog.InfoS("Sent a DELETE for a server that the machine does not use", "machine", c.machine,
 				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}
@@ -305,7 +305,7 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 	cancel()
 	var api *APIError
 	if errors.As(err, &api) && api.StatusCode != 0 {
-		klog.ErrorS(err, "Failed to delete a server in ERROR", "machine", c.machine, "server", failed.id)
+		klog.ErrorS(err, "Failed to delete a server in state ERROR", "machine", c.machine, "server", failed.id)
 		return
 	}
 	deletion.due = c.clock.Now().Add(minPollGap)

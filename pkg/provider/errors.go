@@ -232,7 +232,7 @@ func notOurs(server *Server, label, want string) error {
 		must = "absent, or set in providerSpec.labels"
 	}
 	return &Error{Reason: ReasonNotOurs, Label: label, Text: fmt.Sprintf(
-		"server %s (%s) is not this machine's and is left alone: its label %s is %s, must be %s; "+
+		"server %s (%s) is not this machine's and is left alone: its label %s is %s: must be %s; "+
 			"restore the label if the server belongs to the machine",
 		server.ID, server.Name, label, is, must)}
 }

@@ -30,7 +30,7 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 		t.Skip("computes for long, and nothing in it is concurrent")
 	}
 	long := strings.Repeat("r", 400_000)
-	const region = "providerSpec.region: Invalid value: has 400000 bytes, must have at most 63, here and in the Secret"
+	const region = "providerSpec.region: Invalid value: has 400000 bytes: must have at most 63, here and in the Secret"
 	inSpec := func(field, value string) func(*rig) {
 		return func(r *rig) { r.setSpec(func(spec map[string]any) { spec[field] = value }) }
 	}
@@ -39,14 +39,14 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 		says   string
 	}{
 		"the providerSpec": {func(r *rig) { r.setHeavy(430_000) },
-			"providerSpec: Invalid value: has 1290084 bytes, must have at most 524288"},
+			"providerSpec: Invalid value: has 1290084 bytes: must have at most 524288"},
 		"a region": {inSpec("region", long), region},
 		"a Secret's region": {func(r *rig) { r.secret.Data["region"] = []byte(long) },
 			region},
 		"userData": {
-			inSpec("userData", long), "providerSpec.userData: Invalid value: has 400000 bytes, must have at most 262144"},
+			inSpec("userData", long), "providerSpec.userData: Invalid value: has 400000 bytes: must have at most 262144"},
 		"a Secret's userData": {func(r *rig) { r.secret.Data["userData"] = []byte(long) },
-			"secret.userData: Invalid value: has 400000 bytes, must have at most 262144"},
+			"secret.userData: Invalid value: has 400000 bytes: must have at most 262144"},
 	} {
 		for method, call := range everyCall {
 			bubble(t, name+"/"+method, func(t *testing.T) {

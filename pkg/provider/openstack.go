@@ -108,8 +108,9 @@ func (c *call) checkSeveral(shown []Server) error {
 	}
 	slices.Sort(ids)
 	return newError(ReasonNotTakenOver, "machine %s came from OpenStack and has no ProviderID, but "+
-		"several servers have its name; none is used or deleted: set spec.providerID to the right one, "+
-		"or delete the wrong ones, of %s", c.machine, strings.Join(ids, ", "))
+		"several servers match it; the driver neither uses nor deletes any: set spec.providerID to "+
+		"stackit://<projectId>/<serverId> of the right one, or delete the others; they are %s",
+		c.machine, strings.Join(ids, ", "))
 }
 
 // confirmSingle returns the look-up of a machine that came from OpenStack once another one,
@@ -301,7 +302,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 		return false, nil // the next list shows it
 	default:
 		err = one.delete(ctx)
-		klog.V(2).InfoS("Deleting a leftover resource of a Machine from OpenStack",
+		klog.V(2).InfoS("Sent a DELETE for a leftover resource of a Machine from OpenStack",
 			"machine", l.machine, "what", one.what, "err", err)
 	}
 	if err = ignoreNotFound(err); err == nil {

@@ -209,7 +209,7 @@ func (c *call) enter(server *Server, byID bool) error {
 	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
-		klog.InfoS("Create request returned a server that is not the machine's; looking for its own",
+		klog.InfoS("Create request returned a server that is not the machine's; looking for the machine's own server",
 			"machine", c.machine, "server", server.ID, "err", err)
 		c.memory.disown(&c.ref, server.ID)
 		return errUnusable

@@ -96,7 +96,7 @@ func TestWrongInputs(t *testing.T) {
 		"a wrong type, and a value": {func(_ *rig, spec map[string]any) {
 			spec["networking"], spec["userData"] = map[string]any{"nicIds": []any{"no-uuid"}}, 81726354
 		}, create, []string{
-			"providerSpec.userData: Invalid value: is a JSON number, must be a string", "providerSpec.networking.nicIds(0)"}},
+			"providerSpec.userData: Invalid value: is a JSON number: must be a string", "providerSpec.networking.nicIds(0)"}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

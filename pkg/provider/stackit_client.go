@@ -58,8 +58,8 @@ type Server struct {
 	ID     string
 	Name   string
 	Status string
-	// ErrorMessage is the API's unchanged message about a server in ERROR. It determines the code;
-	// texts and logs show the version that reason returns.
+	// ErrorMessage is the API's message about a server in ERROR as it was sent. The manager's code is
+	// derived from it. It must not be printed: error texts and logs use the result of Server.reason.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.

@@ -89,7 +89,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if noAuth := get(EnvNoAuth); noAuth != "" {
 		var err error
 		if config.NoAuth, err = strconv.ParseBool(noAuth); err != nil {
-			return Config{}, fmt.Errorf("%s is %q, must be true or false", EnvNoAuth, noAuth)
+			return Config{}, fmt.Errorf("%s is %q: must be true or false", EnvNoAuth, noAuth)
 		}
 	}
 	if config.NoAuth && config.Endpoint == "" {
@@ -117,7 +117,7 @@ func checkURL(name, value string, noAuth bool) error {
 			name, DefaultEndpoint)
 	}
 	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
-		return fmt.Errorf("%s is an http URL, must be https: http is for 127.0.0.1, ::1 and localhost, "+
+		return fmt.Errorf("%s is an http URL: must be https: http is for 127.0.0.1, ::1 and localhost, "+
 			"or with %s=true for a mock elsewhere", name, EnvNoAuth)
 	}
 	return nil
@@ -175,7 +175,7 @@ var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel 
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if hosts != "" && !tokenHost.MatchString(host) {
-			return fmt.Errorf("%q is not a host, must be a name in lower case, such as token.example or *.token.example", host)
+			return fmt.Errorf("%q is not a host: must be a name in lower case, such as token.example or *.token.example", host)
 		}
 	}
 	return nil

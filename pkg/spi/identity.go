@@ -34,7 +34,7 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 	case err != nil:
 		return nil, err
 	case claims.ExpiresAt == nil:
-		return nil, identityError("token has no expiry (exp), must have one")
+		return nil, identityError("token has no expiry (exp): must have one")
 	case !now.Before(claims.ExpiresAt.Time):
 		return nil, identityError("token expired at %s UTC: renew it", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:
@@ -148,8 +148,8 @@ var ErrNoIdentityFile = errors.New("does not exist")
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
-			return fmt.Errorf("%q is not a folder for tokens, must be an absolute path without . and .., as in %s",
-				dir, DefaultIdentityDirs)
+			return fmt.Errorf("%q is not a folder for tokens: must be an absolute path other than /, "+
+				"without a final slash, //, . or ..; the default is %s", dir, DefaultIdentityDirs)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	if len(keyJSON) > maxKey {
 		return nil, &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key has %d bytes, must have at most %d: %s", len(keyJSON), maxKey, useTheFile)}
+			"the service-account key has %d bytes: must have at most %d: %s", len(keyJSON), maxKey, useTheFile)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil || key.Credentials == nil {
@@ -218,7 +218,7 @@ func holdsKey(value any) bool {
 
 var (
 	// errPrivateKey means that the private key cannot be read.
-	errPrivateKey = privateKeyError("cannot be used, must be an RSA key in PEM form" + orNewKey)
+	errPrivateKey = privateKeyError("cannot be used: must be an RSA key in PEM form" + orNewKey)
 	// errCannotSign means that the private key can be read but cannot sign.
 	errCannotSign = privateKeyError("cannot sign" + orNewKey)
 )
@@ -242,9 +242,9 @@ func checkPEM(text string) error {
 	case block == nil:
 		return errPrivateKey
 	case strings.Contains(block.Type, "ENCRYPTED"), block.Headers["DEK-Info"] != "":
-		return privateKeyError("is encrypted, must be an RSA key in PEM form without a passphrase")
+		return privateKeyError("is encrypted: must be an RSA key in PEM form without a passphrase")
 	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-		return privateKeyError("is PEM of another type, must be the RSA private key")
+		return privateKeyError("is PEM of another type: must be the RSA private key")
 	}
 	return nil
 }

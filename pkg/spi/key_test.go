@@ -128,18 +128,18 @@ func TestWhatIsNoKeyIsNamed(t *testing.T) {
 			"lacks credentials.kid: use the whole file"},
 		"a private key that is a number": {with(map[string]any{"privateKey": 1}),
 			"has a value of the wrong type in credentials.privateKey: use"},
-		"a path for a private key":    {withPEM(`C:\keys\new.pem`), "cannot be used, must be an RSA key in PEM form"},
+		"a path for a private key":    {withPEM(`C:\keys\new.pem`), "cannot be used: must be an RSA key in PEM form"},
 		"a private key that is empty": {withPEM(""), "lacks credentials.privateKey"},
 		"line breaks escaped twice": {withPEM(strings.ReplaceAll(private, "\n", `\n`)),
 			`escaped twice: must be \n in the JSON, not \\n`},
 		"spaces for line breaks": {withPEM(strings.Join(lines, " ")), "is damaged PEM"},
 		"no last line":           {withPEM(strings.Join(lines[:len(lines)-2], "\n")), "is damaged PEM"},
 		"an encrypted private key": {pemOf("ENCRYPTED PRIVATE KEY", ""),
-			"is encrypted, must be an RSA key in PEM form without a passphrase"},
+			"is encrypted: must be an RSA key in PEM form without a passphrase"},
 		"one encrypted as of old": {pemOf("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,s3cr3t\n\n"),
 			"is encrypted"},
-		"a public key":              {pemOf("PUBLIC KEY", ""), "is PEM of another type, must be the RSA private key"},
-		"a private key without PEM": {withPEM("s3cr3t"), "cannot be used, must be an RSA key in PEM form"},
+		"a public key":              {pemOf("PUBLIC KEY", ""), "is PEM of another type: must be the RSA private key"},
+		"a private key without PEM": {withPEM("s3cr3t"), "cannot be used: must be an RSA key in PEM form"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: row.key})
@@ -173,7 +173,7 @@ func TestALongKeyIsRefusedBeforeItIsParsed(t *testing.T) {
 		"brackets": strings.Repeat("[", 900_000)} {
 		r := newRig(t)
 		_, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key})
-		if !IsRefused(err) || !strings.Contains(err.Error(), "has 900000 bytes, must have at most 16384") {
+		if !IsRefused(err) || !strings.Contains(err.Error(), "has 900000 bytes: must have at most 16384") {
 			t.Errorf("900 kB of %s: got %v, want a CredentialsError that names both lengths", name, err)
 		}
 	}
@@ -201,7 +201,7 @@ func TestAPrivateKeyThatCannotBeUsedIsRefused(t *testing.T) {
 		return der
 	}
 	t.Setenv("GODEBUG", "rsa1024min=0") // to make a key that is too small
-	const notUsable, cannotSign = "cannot be used, must be an RSA key in PEM form", "cannot sign"
+	const notUsable, cannotSign = "cannot be used: must be an RSA key in PEM form", "cannot sign"
 	for name, row := range map[string]struct {
 		der  []byte
 		says string

@@ -147,7 +147,7 @@ func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 		callWaits.WithLabelValues(string(until.reason)).Add(elapsed.Seconds())
 		shared.waited += elapsed
 		if err != nil {
-			return 0, fmt.Errorf("waiting for other requests: %w", err)
+			return 0, fmt.Errorf("waiting to send the request: %w", err)
 		}
 	}
 }

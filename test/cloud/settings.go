@@ -95,7 +95,8 @@ func readKey(path, key string) (string, error) {
 	case path != "" && key != "":
 		return "", fmt.Errorf("set only one of %s and %s", envKeyPath, envKey)
 	case path == "" && key == "":
-		return "", fmt.Errorf("%s is not set: the file with a service-account key; or %s, the key itself", envKeyPath, envKey)
+		return "", fmt.Errorf("no service-account key: set %s to the path of a key file, or %s to the key itself",
+			envKeyPath, envKey)
 	case key != "":
 		return key, nil
 	}

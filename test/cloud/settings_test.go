@@ -51,7 +51,7 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 		"no region":      {envRegion, "", envRegion + " is not set"},
 		"no image":       {envImageID, "", envImageID + " is not set"},
 		"no type":        {envMachineType, "", envMachineType + " is not set"},
-		"no key":         {envKeyPath, "", envKeyPath + " is not set"},
+		"no key":         {envKeyPath, "", "set " + envKeyPath + " to the path"},
 		"no key file":    {envKeyPath, "/SECRET/of/mine", envKeyPath + ": the file cannot be read"},
 		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},

@@ -73,7 +73,7 @@ func (c *canaries) expectSilence(ctx context.Context) {
 	GinkgoHelper()
 	sidecar, err := c.env.Logs(localenv.PartSidecar)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(sidecar).To(ContainSubstring("verbosity is limited"), "the sidecar is to run at its highest verbosity")
+	Expect(sidecar).To(ContainSubstring("Limiting the log's verbosity"), "the sidecar is to run at its highest verbosity")
 	c.expectNone("the sidecar's log", sidecar)
 	manager, err := c.env.Logs(localenv.PartManager)
 	Expect(err).NotTo(HaveOccurred())

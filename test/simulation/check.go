@@ -298,7 +298,8 @@ func (l *listener) Write(text []byte) (int, error) {
 
 var log listener
 
-// ListenToLogs makes every run check the log for secrets. The log is no longer printed.
+// ListenToLogs redirects the whole process's log, at verbosity 4, to the check for secrets that every run makes. The
+// log is not printed from then on.
 func ListenToLogs() {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)

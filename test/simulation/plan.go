@@ -39,7 +39,7 @@ type Plan struct {
 	CreationTimeout time.Duration
 	// Latency is the longest time of a request to the cloud, and of its answer back.
 	Latency time.Duration
-	// Late is the longest delay until a request is executed whose sender has given up.
+	// Late is the maximum time between a sender's giving up on a request and its execution by the cloud.
 	Late time.Duration
 	// ServerLabels makes the cloud add labels of its own.
 	ServerLabels bool
@@ -65,9 +65,10 @@ type Plan struct {
 	Rotations int
 	// Preset is a preset of the mock that lasts for the fault period; "" is none.
 	Preset string
-	// Crashes is the number of crashes at any moment, besides the crashes around requests and answers.
+	// Crashes is the number of crashes of each cluster at random times, in addition to the crashes around requests and
+	// answers.
 	Crashes int
-	// Pauses is the number of the leader's pauses at any moment, besides the pauses after requests.
+	// Pauses is the number of the leader's pauses at random times, in addition to the pauses after requests.
 	Pauses int
 }
 

@@ -67,8 +67,8 @@ func (c *cluster) rotate(rng *rand.Rand) {
 var (
 	// missingLabels finds the server and the labels that a LabelsMissing error asks for, missingLabel those of a
 	// NotOurs error.
-	missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
-	missingLabel  = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing, must be "(\S+)"`)
+	missingLabels = regexp.MustCompile(`server (\S+) .*: set (\S+) on it`)
+	missingLabel  = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing: must be "(\S+)"`)
 )
 
 // restoreLabels sets the labels that an error asks for, after a while. The server in a LabelsMissing error is

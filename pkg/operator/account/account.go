@@ -475,7 +475,7 @@ func (a *Account) Failure(err error) error {
 const keyExpiresSoon = 14 * 24 * time.Hour
 
 // CheckKey returns findings about a service-account key that is inactive, has expired or expires
-// soon, or belongs to a project other than projectID. The findings have no subject.
+// soon, or belongs to a project other than projectID. The Subject of each is left empty for the caller.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 	const renew = "create a new key of the service account, put its JSON into the Secret, " +
 		"and delete this key once nothing else uses it"

@@ -118,7 +118,7 @@ func TestDocuments(t *testing.T) {
 				`Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},
 		"MachineSet": {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
 		"name that is no text": {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n",
-			1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array, must be a string"},
+			1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array: must be a string"},
 		"tab": {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
 		"template that is not YAML": {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n",
 			1, "a template must be rendered first"},

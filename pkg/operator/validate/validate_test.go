@@ -162,10 +162,10 @@ func TestFindings(t *testing.T) {
 			1, []string{"providerSpec.labels: has no cluster label", "deleted as orphans"}},
 		"region in another case": {[]string{"  machineType:", "  Region: eu01\n  machineType:"},
 			1,
-			[]string{`MachineClass default/worker: providerSpec.region: Invalid value: is spelled "Region", must be "region"`}},
+			[]string{`MachineClass default/worker: providerSpec.region: Invalid value: is spelled "Region": must be "region"`}},
 		"labels in another case": {[]string{"  labels:", "  Labels:"},
 			1,
-			[]string{`MachineClass default/worker: providerSpec.labels: Invalid value: is spelled "Labels", must be "labels"`}},
+			[]string{`MachineClass default/worker: providerSpec.labels: Invalid value: is spelled "Labels": must be "labels"`}},
 		"userData of the class that is no cloud-init": {
 			[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  userData: hello\n"},
 			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
@@ -182,7 +182,7 @@ func TestFindings(t *testing.T) {
 				"set machineType, availabilityZone or both"}},
 		"two wrong types": {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"},
 			1,
-			[]string{"-:25:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number, must be a string"}},
+			[]string{"-:25:38: Machine default/single: metadata.labels.a: Invalid value: is a JSON number: must be a string"}},
 		"quantity": {
 			nodeTemplate("{capacity: {cpu: x, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c}"),
 			1, []string{"-:21:32: MachineClass default/worker: nodeTemplate.capacity.cpu: " +

@@ -51,7 +51,7 @@ func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
 		"cut off":       {`{"region":`, "is not valid JSON"},
 		"trailing data": {`{} {}`, "is not valid JSON"},
 		"too long": {`{"userData":"` + strings.Repeat("x", 512<<10) + `"}`,
-			"has 524303 bytes, must have at most 524288"},
+			"has 524303 bytes: must have at most 524288"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
@@ -64,20 +64,20 @@ func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
 
 func TestDecodeProviderSpecNamesTheFirstPartOfAWrongType(t *testing.T) {
 	for name, row := range map[string]struct{ raw, want string }{
-		"a number": {`{"machineType":5}`, "machineType: Invalid value: is a JSON number, must be a string"},
+		"a number": {`{"machineType":5}`, "machineType: Invalid value: is a JSON number: must be a string"},
 		"a list": {`{"allowedAddresses":"10.0.0.0/8"}`,
-			"allowedAddresses: Invalid value: is a JSON string, must be a list"},
+			"allowedAddresses: Invalid value: is a JSON string: must be a list"},
 		"a secret": {`{"userData":{"secret":"s3cr3t"}}`,
-			"userData: Invalid value: is a JSON object, must be a string"},
+			"userData: Invalid value: is a JSON object: must be a string"},
 		"a part of a part": {`{"bootVolume":{"size":"s3cr3t"}}`,
-			"bootVolume.size: Invalid value: is a JSON string, must be a whole number"},
+			"bootVolume.size: Invalid value: is a JSON string: must be a whole number"},
 		"an item": {`{"networking":{"nicIds":["i",7]}}`,
-			"networking.nicIds: Invalid value: is a JSON number, must be a string"},
-		"a label": {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number, must be a string"},
+			"networking.nicIds: Invalid value: is a JSON number: must be a string"},
+		"a label": {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number: must be a string"},
 		"a fraction": {`{"bootVolume":{"size":81726354.5}}`,
-			"bootVolume.size: Invalid value: is a number that is too large or has a fraction, must be a whole number"},
+			"bootVolume.size: Invalid value: is a number that is too large or has a fraction: must be a whole number"},
 		"a number too large": {`{"metadata":{"x":81726354e999}}`,
-			"metadata: Invalid value: is a number that is too large or has a fraction, must be a number"},
+			"metadata: Invalid value: is a number that is too large or has a fraction: must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
@@ -137,7 +137,7 @@ func TestDecodeNeeded(t *testing.T) {
 func TestDecodeOfTypesWithADecoder(t *testing.T) {
 	for field, want := range map[string]string{
 		"time": "cannot be decoded", "duration": "cannot be decoded",
-		"cpu": "cannot be decoded: quantities must match", "data": "is not base64, must be encoded",
+		"cpu": "cannot be decoded: quantities must match", "data": "is not base64: must be encoded",
 	} {
 		t.Run(field, func(t *testing.T) {
 			var into struct {
@@ -175,24 +175,24 @@ func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 func TestDecodeProviderSpecRefusesKeysInAnotherCase(t *testing.T) {
 	for name, row := range map[string]struct{ raw, want string }{
 		"at the top": {`{"keyPairName":"k"}`,
-			`keypairName: Invalid value: is spelled "keyPairName", must be "keypairName"`},
+			`keypairName: Invalid value: is spelled "keyPairName": must be "keypairName"`},
 		"in lower case": {`{"allowedaddresses":[]}`,
-			`allowedAddresses: Invalid value: is spelled "allowedaddresses", must be "allowedAddresses"`},
+			`allowedAddresses: Invalid value: is spelled "allowedaddresses": must be "allowedAddresses"`},
 		"below": {`{"networking":{"NetworkId":"n"}}`,
-			`networking.networkId: Invalid value: is spelled "NetworkId", must be "networkId"`},
+			`networking.networkId: Invalid value: is spelled "NetworkId": must be "networkId"`},
 		"at two levels": {`{"bootVolume":{"Source":{"type":"image","ID":"i"}}}`,
-			`bootVolume.source: Invalid value: is spelled "Source", must be "source"; ` +
-				`bootVolume.source.id: Invalid value: is spelled "ID", must be "id"`},
+			`bootVolume.source: Invalid value: is spelled "Source": must be "source"; ` +
+				`bootVolume.source.id: Invalid value: is spelled "ID": must be "id"`},
 		"in a list": {`{"fallbacks":[{"machineType":"c2a.2"},null,{"MachineType":"c2a.4"}]}`,
-			`fallbacks[2].machineType: Invalid value: is spelled "MachineType", must be "machineType"`},
+			`fallbacks[2].machineType: Invalid value: is spelled "MachineType": must be "machineType"`},
 		"beside the right one": {`{"labels":{"a":"b"},"Labels":{"a":"c"}}`,
-			`labels: Invalid value: is spelled "Labels", must be "labels"`},
-		"that is null":       {`{"Region":null}`, `region: Invalid value: is spelled "Region", must be "region"`},
-		"with a wrong value": {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes", must be "volumes"`},
-		"in several":         {`{"AGENT":{},"Agent":{}}`, `agent: Invalid value: is spelled "AGENT", must be "agent"`},
+			`labels: Invalid value: is spelled "Labels": must be "labels"`},
+		"that is null":       {`{"Region":null}`, `region: Invalid value: is spelled "Region": must be "region"`},
+		"with a wrong value": {`{"Volumes":7}`, `volumes: Invalid value: is spelled "Volumes": must be "volumes"`},
+		"in several":         {`{"AGENT":{},"Agent":{}}`, `agent: Invalid value: is spelled "AGENT": must be "agent"`},
 		"in other letters, as encoding/json folds them": {`{"volume\u017f":[],"networ\u212aing":{}}`,
-			"networking: Invalid value: is spelled \"networ\u212aing\", must be \"networking\"; " +
-				`volumes: Invalid value: is spelled "volumeſ", must be "volumes"`},
+			"networking: Invalid value: is spelled \"networ\u212aing\": must be \"networking\"; " +
+				`volumes: Invalid value: is spelled "volumeſ": must be "volumes"`},
 		"the operator's own": {`{"labels":{"Labels":"a","region":"b","Region":"c"},"metadata":{"ImageId":"a"}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func decodeFields(object []byte, into reflect.Value, path *field.Path, only []st
 		if other := keyInOtherCase(keys, name); other >= 0 &&
 			(only == nil || (!isSet || part.Kind() == reflect.Map) && !isNull(values[keys[other]])) {
 			wrong = append(wrong,
-				field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q, must be %q", keys[other], name)))
+				field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("is spelled %q: must be %q", keys[other], name)))
 			if !isSet && isStruct {
 				value = values[keys[other]] // may have keys in another case, too
 			}
@@ -160,7 +160,7 @@ func keyInOtherCase(keys []string, name string) int {
 	return slices.IndexFunc(keys, func(key string) bool { return key != name && strings.EqualFold(key, name) })
 }
 
-// problem returns the text about a value that cannot be decoded: the type found, and ", must be"
+// problem returns the text about a value that cannot be decoded: the type found, and ": must be"
 // followed by the right type. It does not use the decoder's own error, which may repeat the value.
 func problem(err error) string {
 	var wrongType *json.UnmarshalTypeError
@@ -170,11 +170,11 @@ func problem(err error) string {
 	case isSyntax: // Gardener takes its text for wrong credentials
 		return fmt.Sprintf("is not valid JSON at byte %d", at)
 	case errors.As(err, &wrongType) && strings.HasPrefix(wrongType.Value, "number "):
-		return "is a number that is too large or has a fraction, must be " + jsonType(wrongType.Type)
+		return "is a number that is too large or has a fraction: must be " + jsonType(wrongType.Type)
 	case errors.As(err, &wrongType):
-		return "is a JSON " + wrongType.Value + ", must be " + jsonType(wrongType.Type)
+		return "is a JSON " + wrongType.Value + ": must be " + jsonType(wrongType.Type)
 	case errors.As(err, &noBase64):
-		return "is not base64, must be encoded, or be a text in stringData"
+		return "is not base64: must be encoded, or be a text in stringData"
 	case errors.Is(err, resource.ErrFormatWrong):
 		return "cannot be decoded: " + resource.ErrFormatWrong.Error()
 	}
@@ -187,12 +187,12 @@ func checkObject(raw []byte) field.ErrorList {
 		return errs
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is empty, must be a JSON object")}
+		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is empty: must be a JSON object")}
 	}
 	var object map[string]json.RawMessage
 	_, wrong := Decode(raw, &object, SpecPath)
 	if wrong == nil && object == nil {
-		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is null, must be a JSON object")}
+		return field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, "is null: must be a JSON object")}
 	}
 	return wrong
 }
@@ -203,7 +203,7 @@ func CheckLength(length, limit int, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{
-		field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", length, limit))}
+		field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("has %d bytes: must have at most %d", length, limit))}
 }
 
 // dropNulls removes values that templates render for unset ones: empty objects, and map entries

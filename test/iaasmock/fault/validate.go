@@ -32,7 +32,7 @@ func (f *Fault) validateNumbers() error {
 	}{
 		{
 			"probability", f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability), f.Probability,
-			"more than 0 up to 1",
+			"more than 0 and at most 1",
 		},
 		{
 			"rate", f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0), f.Rate,

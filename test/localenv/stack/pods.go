@@ -272,7 +272,7 @@ func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume)
 	case volume.EmptyDir != nil:
 		return map[string][]byte{}, nil
 	}
-	return nil, errors.New("only Secrets, projections and empty folders can be mounted")
+	return nil, errors.New("the local environment mounts only volumes of type secret, projected and emptyDir")
 }
 
 func (e *Env) projection(

@@ -216,10 +216,10 @@ var (
 	loops   = regexp.MustCompile(`watch\.\(\*Broadcaster\)\.loop\(0x([0-9a-f]+)\)`)
 )
 
-// AllowMany lets a process run several controllers; call it in TestMain. Each controller registers the same
-// metrics with the default registry, which panics at the second; unhandled errors are rate-limited by the time of
-// the last in the process, which may come from a bubble whose clock is years ahead. Informers are made to list
-// before they watch: a Server supports nothing else.
+// AllowMany prepares the process for several controllers; call it in TestMain. The default registry of metrics
+// registers nothing from then on: it panics where a second controller registers the same metrics. Unhandled errors
+// are no longer rate-limited: the limit sleeps by the time of the last error, which may come from a bubble whose
+// clock is years ahead. Informers list before they watch: a Server has no streaming lists.
 func AllowMany() error {
 	prometheus.DefaultRegisterer = noRegistry{}
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // it logs; the second one sleeps

@@ -49,7 +49,7 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	// the Secret and is not shown.
 	if len(region) > maxRegion {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			fmt.Sprintf("has %d bytes, must have at most %d, here and in the Secret", len(region), maxRegion))}
+			fmt.Sprintf("has %d bytes: must have at most %d, here and in the Secret", len(region), maxRegion))}
 	}
 	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{},
 		"must be a region such as eu01, here and in the Secret")
@@ -108,7 +108,7 @@ func validateFallbacks(spec *apis.ProviderSpec, path *field.Path) (errs field.Er
 			errs = append(errs, field.Required(at, "set machineType, availabilityZone or both"))
 		case slices.Contains(choices[:i+1], choice):
 			errs = append(errs, field.Invalid(at, choice.String(),
-				"repeats the class's own machine type and zone or an earlier fallback, must be a new combination"))
+				"repeats the class's own machine type and zone or an earlier fallback: must be a new combination"))
 		}
 		if fallback.AvailabilityZone != "" && spec.IsExclusive() {
 			errs = append(errs, field.Forbidden(at.Child("availabilityZone"),

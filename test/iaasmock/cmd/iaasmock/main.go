@@ -172,7 +172,7 @@ func parse(args []string) (o options, err error) {
 	case iaasmock.KeyForm2026, iaasmock.KeyForm2025:
 		o.cloud = append(o.cloud, iaasmock.WithKeyForm(form))
 	default:
-		return o, fmt.Errorf("--key is %q, must be %s or %s", form, iaasmock.KeyForm2026, iaasmock.KeyForm2025)
+		return o, fmt.Errorf("--key is %q: must be %s or %s", form, iaasmock.KeyForm2026, iaasmock.KeyForm2025)
 	}
 	if flags.Changed("seed") {
 		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
@@ -198,7 +198,7 @@ func (o *options) addTimes(flags *pflag.FlagSet, preset string) error {
 	case "live":
 		o.cloud = append(o.cloud, iaasmock.WithLive())
 	default:
-		return fmt.Errorf("--preset is %q, must be live; for the preset of a fault use --fault", preset)
+		return fmt.Errorf("--preset is %q: must be live; for the preset of a fault use --fault", preset)
 	}
 	for _, d := range durations {
 		value, _ := flags.GetDuration(d.name)

@@ -24,7 +24,7 @@ func TestParseManifests(t *testing.T) {
 		"one document":         {a, []string{"a"}, ""},
 		"several documents":    {"---\n" + a + "---\n" + b + "---\n", []string{"a", "b"}, ""},
 		"not an object":        {"- kind: Secret\n", nil, "cannot unmarshal"},
-		"an object of no kind": {"metadata: {name: a}\n", nil, "without kind or apiVersion"},
+		"an object of no kind": {"metadata: {name: a}\n", nil, "no kind or apiVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

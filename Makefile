@@ -206,7 +206,7 @@ build-debug: $(BIN)/dlv
 
 # Each promise once, in minutes: the unit tests keep two cores busy, and beside them specs mostly wait.
 .PHONY: test
-test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 9 minutes.
+test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 8 minutes.
 	@$(MAKE) -j2 test-unit test-beside-unit
 .PHONY: test-beside-unit
 test-beside-unit:

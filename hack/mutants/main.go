@@ -5,7 +5,8 @@
 // test does. The working tree does not change: the broken file is an overlay while a test runs.
 //
 // noticed.txt has the names of an earlier run. A run tries that test first, which takes seconds, and all
-// others only if it passes. It writes the file anew, so that a diff shows which rule is noticed elsewhere.
+// others only if it passes. It writes the file anew after each mutant, so that a run that is interrupted keeps its
+// names, and a diff shows which rule is noticed elsewhere.
 package main
 
 import (
@@ -62,10 +63,10 @@ func run(only, file string) error {
 					err = errors.New("NO TEST NOTICES")
 				}
 				mu.Lock()
-				if err != nil {
+				tests[m.rule] = test
+				if err = errors.Join(err, os.WriteFile(file, []byte(writeNoticed(tests)), 0o600)); err != nil {
 					errs = append(errs, fmt.Errorf("%s: %w", m.rule, err))
 				}
-				tests[m.rule] = test
 				mu.Unlock()
 				fmt.Printf("%3d %-62s %s (%s)\n", i+1, m.rule, test.name, time.Since(start).Round(time.Second))
 			}
@@ -78,7 +79,7 @@ func run(only, file string) error {
 	}
 	close(next)
 	work.Wait()
-	return errors.Join(append(errs, os.WriteFile(file, []byte(writeNoticed(tests)), 0o600))...)
+	return errors.Join(errs...)
 }
 
 // aTest has the path of its package and its own name, that of the innermost test.

@@ -118,28 +118,25 @@ func expectNoSecrets(t *testing.T, m *mock, r *program) {
 	}
 }
 
-// A server that does not boot ends the life, and the reason is told.
-func TestServerInErrorIsRed(t *testing.T) {
+// A server that does not boot ends the life, and so do two servers of one request. The verdict has their IDs, and they
+// are deleted.
+func TestWrongServersAreRed(t *testing.T) {
 	t.Parallel()
-	m := newMock(t)
-	before := m.ids()
-	m.fault(t, "boot-error")
-	r := newProgram(t, m, "--only=life")
-	r.run(t, exitRed)
-	r.expectVerdict(t, `the life: The driver makes three Machines: server \S+ is in ERROR: Build of instance aborted`)
-	m.expectOnly(t, before)
-}
-
-// An API that makes two servers of one request ends the life, with both IDs. Both are deleted.
-func TestDoubledServersAreRed(t *testing.T) {
-	t.Parallel()
-	m := newMock(t)
-	before := m.ids()
-	m.fault(t, "duplicate-servers")
-	r := newProgram(t, m, "--only=life")
-	r.run(t, exitRed)
-	r.expectVerdict(t, `the life: The driver makes three Machines: servers \S+ and \S+ have the name of one Machine`)
-	m.expectOnly(t, before)
+	for preset, verdict := range map[string]string{
+		"boot-error":        `server \S+ is in ERROR: Build of instance aborted`,
+		"duplicate-servers": `servers \S+ and \S+ have the name of one Machine`,
+	} {
+		t.Run(preset, func(t *testing.T) {
+			t.Parallel()
+			m := newMock(t)
+			before := m.ids()
+			m.fault(t, preset)
+			r := newProgram(t, m, "--only=life")
+			r.run(t, exitRed)
+			r.expectVerdict(t, "the life: The driver makes three Machines: "+verdict)
+			m.expectOnly(t, before)
+		})
+	}
 }
 
 // An API that accepts a DELETE and never carries it out ends the life, and the servers are named.

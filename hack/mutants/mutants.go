@@ -238,7 +238,7 @@ var mutants = []mutant{
 	{"a creation waits for a minute at least", []edit{{callGo, "max(MinCreationWait, min(expires.Sub(now), t.wait))", "min(expires.Sub(now), t.wait)"}}},
 	{"a Machine's own creation timeout counts", []edit{{callGo, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
-	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "the API does not have the machine type, set one in", "Quota exceeded, set one in"}}},
+	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "the region does not have the machine type, set", "Quota exceeded, set"}}},
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
 	{"a key that cannot sign is no endpoint that is down", []edit{{keyGo, "if err != nil && !attempt.sent {", "if err != nil && attempt == nil {"}}},
 	{"an assertion is sent where the operator says", []edit{{keyGo, "TokenUrl:          tokenURL,", "TokenUrl:          tokenURL[:0],"}}},

@@ -163,7 +163,7 @@ func (p *Provider) warn(in *inputs) {
 	}
 	if len(in.identity.cluster) == 0 && p.noteWarning("cluster "+class) {
 		klog.InfoS("MachineClass has no cluster label (a key in providerSpec.labels that ends in /cluster): "+
-			"its machines are distinguished only by the names of machine and class",
+			"its servers are distinguished from other clusters' only by the names of Machine and class",
 			"machineClass", loggable(class))
 	}
 }
@@ -204,13 +204,15 @@ func (c *call) checkElsewhere() error {
 }
 
 const (
-	// DefaultCreationWait is the default maximum deadline of CreateMachine and InitializeMachine. A
-	// slow cloud takes more than 5 minutes to boot a server. A longer deadline would delay
-	// deletions: a Machine that is deleted during the call stays until the call ends (the manager's
-	// v0.62.1 machine.go:638).
+	// DefaultCreationWait is the default upper limit for the deadline of one CreateMachine or
+	// InitializeMachine call. A slow cloud takes more than 5 minutes to boot a server, but a Machine
+	// that is deleted during the call stays until the call ends (machine-controller-manager v0.62.1,
+	// machine.go:638).
 	DefaultCreationWait = 10 * time.Minute
-	// MinCreationWait is the minimum deadline of CreateMachine and InitializeMachine: a shorter
-	// call would end before the result of a lost request must appear in lists (settle).
+	// MinCreationWait is the lower limit for the deadline of one CreateMachine or InitializeMachine
+	// call, even if less is left of the Machine's creation timeout. A shorter call could end before
+	// the settle time (WithSettle), after which lists must show the server of a POST whose answer was
+	// lost.
 	MinCreationWait = time.Minute
 	// defaultCreationTimeout is the default of the manager's flag --machine-creation-timeout.
 	defaultCreationTimeout = 20 * time.Minute

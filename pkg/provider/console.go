@@ -118,11 +118,11 @@ const (
 	maxExcerpt  = 200
 )
 
-// Explain finds in a server's console log why the server did not become a Node. cause is a single
-// word, such as "dns" or "cloud-init", or "unknown"; kubernetes/runbooks.md has the remedy for
-// each. excerpts are the matching parts of at most 10 lines, each at most 200 bytes. They are safe
-// to log: lines about passwords or tokens are skipped, and parts that repeat the server's userData
-// are withheld.
+// Explain searches the last 100 KiB of a server's console log for the reason why the server did not
+// become a Node. cause is one word, such as "dns" or "cloud-init", or "unknown"; kubernetes/runbooks.md
+// has the remedy for each. excerpts are the matching parts of at most 10 lines, each at most 200
+// bytes; nil if no line matches. They are safe to log: lines about passwords or tokens are skipped,
+// and a note replaces each part that repeats the server's userData.
 func Explain(log, userData string) (cause string, excerpts []string) {
 	isWhole := strings.Count(log, "\n") < consoleLines && len(log) <= maxConsole
 	log = terminalCodes.ReplaceAllString(log[max(0, len(log)-maxConsole):], "")
@@ -230,7 +230,7 @@ func (t *tracked) readConsole(ctx context.Context) (cause string, excerpts []str
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
 	if err := t.call.turn(ctx); err != nil {
-		return causeNotRead, nil, fmt.Errorf("waiting for the session's limit of reads: %w", err)
+		return causeNotRead, nil, fmt.Errorf("waiting for the session's rate limit of reads: %w", err)
 	}
 	log, err := t.call.client.ConsoleLog(ctx, t.id, consoleLines)
 	if err != nil {

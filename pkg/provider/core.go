@@ -128,7 +128,8 @@ func (p *Provider) deleteMachine(
 	}
 	switch {
 	case p.hasNothingToDelete(machine, c, err):
-		klog.InfoS("Machine deleted although no look-up succeeded: no server was ever requested for it",
+		klog.InfoS("Treating the Machine's deletion as complete although no look-up succeeded: "+
+			"no server was ever requested for it",
 			"machine", machine.Name, "err", err)
 	case err != nil:
 		return nil, err
@@ -264,7 +265,8 @@ func (p *Provider) await(
 ) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
-		return nil, newError(ReasonNoSession, "no session for project %s has been opened yet", projectID)
+		return nil, newError(ReasonNoSession, "no session for project %s has been opened yet: "+
+			"first call a method with the Secret of the project", projectID)
 	}
 	c := p.newSessionCall(session, region)
 	c.hasWorked.Store(true) // it only waits

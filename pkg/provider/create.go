@@ -181,8 +181,8 @@ func (c *creation) createOne(ctx context.Context) (*tracked, error) {
 	}
 	switch err := c.memory.claim(&c.ref, c.class, choice, c.lookupBegan); {
 	case errors.Is(err, errUnseen):
-		return nil, newError(ReasonNotReady, "servers of class %s were created, but no read has ever shown one: "+
-			"the next server is created 1 to 16 minutes later, or once a read shows a server of the class "+
+		return nil, newError(ReasonNotReady, "servers of class %s were created, but no read has shown them: "+
+			"the next server is created 1 to 16 minutes after the last one, or once a read shows a server of the class "+
 			"(check that the service account may read servers)", c.class)
 	case err != nil:
 		return nil, newError(ReasonInterrupted, "another call is already creating the server of machine %s", c.machine)

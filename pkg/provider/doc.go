@@ -26,17 +26,17 @@
 // # Where to change
 //
 //   - a poll interval: firstPoll, minPoll, maxPoll, minPollGap, firstDeletionPoll, minDeletionPoll, polls in server.go;
-//     TestThePagesHaveTheNumbersOfTheCode prints each sentence of README.md and decisions.md that is old then, and the
-//     tables of TestWhatACallDoesStepByStep and TestFigures change with it
+//     TestThePagesHaveTheNumbersOfTheCode prints each sentence of README.md and decisions.md that is then out of date;
+//     the tables of TestWhatACallDoesStepByStep and TestFigures change, too
 //   - the reads per second: readsPerSecond in pkg/spi/limits.go; their retries: mayRetry, backoff in pkg/spi/retry.go;
 //     the writes in flight while the API fails: paced, kind in pkg/spi/pace.go
-//   - a wait that takes too long. Until a read ends: readTimeout in lists.go. Before a POST that may be a second one:
-//     DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout in call.go. For a failed
-//     server before the next one: discardTimeout in create.go. For a 403 to pass: refusedFor in wait.go. Before a
-//     DELETE: lookupTimeout in delete.go, consoleTimeout in console.go
-//   - when a server counts as gone: gone in server.go; when a machine has none: none in lookup.go
-//   - when a deletion has failed or is stuck, and is sent again: deletionTimeout, deletionRepeat, advanceDeletion in
-//     server.go
+//   - a wait that takes too long. For one read: readTimeout in lists.go. For an earlier POST's server to appear in
+//     lists, before the next POST: DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout
+//     in call.go. For the deletion of a failed server to begin: discardTimeout in create.go. For refusals (401, 403,
+//     404) to pass: refusedFor in wait.go. Before a DELETE: lookupTimeout in delete.go, consoleTimeout in console.go
+//   - when a server counts as gone: gone in server.go; when a machine counts as having no server: none in lookup.go
+//   - when a deletion counts as failed or stuck, so that its DELETE is repeated: deletionTimeout, deletionRepeat,
+//     advanceDeletion in server.go
 //   - when a list replaces a GET, or the reverse: lister in lists.go, nextRead in server.go
 //   - whether a failed call ends a wait: afterRead, afterStep in wait.go
 //   - a label, or which server is ours: checkOwned, missingLabel in ownership.go
@@ -49,16 +49,16 @@
 //   - how long the machines of an exhausted class get no server: exhaustedFor in create.go
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
 //     apis/validation/patterns.go; its place in the request: serverPayload in helpers.go; samples/machine-class.yaml.
-//     fields_test.go is red until these are done, and `make generated` writes the table of apis/README.md and the
-//     schemas. Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked is red until it
-//     refuses what the schema refuses, and other rules need rows in TestValidateProviderSpec. Whether the field's
-//     value exists in the cloud: pkg/operator/validate/online.go. A field that the API does not have under its name:
-//     sentElsewhere in fields_test.go, and a test of its own that it is sent
+//     fields_test.go fails until these are done, and `make generated` writes the table of apis/README.md and the
+//     schemas. Its rule: ValidateProviderSpec in apis/validation/validation.go; TestEveryLimitIsChecked fails until
+//     ValidateProviderSpec refuses every value that the schema refuses; other rules need rows in
+//     TestValidateProviderSpec. Whether the field's value exists in the cloud: pkg/operator/validate/online.go. A field
+//     that is not sent under its own name: sentElsewhere in fields_test.go, and a test of how its value is sent
 //   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the decorator of API calls or by the
 //     method that sees the event, and tested (metrics_test.go); a counter whose labels have few values starts with
 //     beginWithZero; a metric of a session: pkg/spi/metrics.go. `make generated` writes the table of
 //     kubernetes/monitoring/README.md, which also explains how to add an alert. TestEveryMetricOfTheDriverIsInUse of
-//     test/monitoring is red until an alert, a panel or a page uses the metric
+//     test/monitoring fails until an alert, a panel or a page uses the metric
 //   - which parts of the API's messages may be shown: redacted in redact.go
 //   - which API calls the driver needs: StackitClient in stackit_client.go, sdkClient in sdk_client.go
 //   - when a leader that was paused may go on: cmd/machine-controller/leading.go

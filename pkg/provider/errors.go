@@ -30,16 +30,17 @@ import (
 type Reason string
 
 const (
-	// ReasonInvalidInput means that the MachineClass, the Secret or the Machine has an invalid
-	// value.
+	// ReasonInvalidInput means that the MachineClass, the Secret or the Machine is missing from the
+	// request, lacks a required value, or has an invalid one.
 	ReasonInvalidInput Reason = "InvalidInput"
 	// ReasonInvalidProviderID means that the ProviderID is malformed, or names another project than
 	// the Secret.
 	ReasonInvalidProviderID Reason = "InvalidProviderID"
-	// ReasonRequestRefused means that the API refused a value that the driver cannot check.
+	// ReasonRequestRefused means that the API refused a value of the providerSpec that the driver cannot
+	// check: the value is invalid, or exceeds a limit of one server.
 	ReasonRequestRefused Reason = "RequestRefused"
-	// ReasonResourceMissing means that, by the API's answers, a project, region, image, network, key
-	// pair or similar resource does not exist.
+	// ReasonResourceMissing means that the API answered that the project, the region, or a resource
+	// that the server needs (image, network, key pair, ...) does not exist.
 	ReasonResourceMissing Reason = "ResourceMissing"
 	// ReasonUnknownMachineType means that the region does not have the machine type.
 	ReasonUnknownMachineType Reason = "UnknownMachineType"
@@ -47,10 +48,12 @@ const (
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
 	// ReasonNoCapacity means that the zone has no room for the machine type.
 	ReasonNoCapacity Reason = "NoCapacity"
-	// ReasonServersFail means that all recent servers of the class ended in ERROR, whatever the
-	// API's message.
+	// ReasonServersFail means that a server ended in ERROR for a cause that the driver does not know,
+	// that another server of the class had ended in ERROR before this one was requested, and that none
+	// of the class has run in between.
 	ReasonServersFail Reason = "ServersFail"
-	// ReasonCredentialsRefused means that the key or token was refused when the call began.
+	// ReasonCredentialsRefused means that the Secret's key or token cannot be used, or was refused by
+	// the token endpoint or the API before any read or write of the call succeeded.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
 	// ReasonCredentialsRevoked means that the key or token worked at first, and was refused later
 	// in the same call.
@@ -58,29 +61,35 @@ const (
 	// ReasonTokenEndpointDown means that the token endpoint did not answer, or its answer was
 	// neither a token nor a valid refusal.
 	ReasonTokenEndpointDown Reason = "TokenEndpointDown"
-	// ReasonNoPermission means that the service account lacks a permission.
+	// ReasonNoPermission means that the service account lacks a permission, or that the project does
+	// not exist: STACKIT answers 403 for both.
 	ReasonNoPermission Reason = "NoPermission"
 	// ReasonTooManyRequests means that the API's rate limit was reached.
 	ReasonTooManyRequests Reason = "TooManyRequests"
 	// ReasonAPIFailed means that the API did not answer, that its answer was unexpected, or that a
 	// gateway answered in its place.
 	ReasonAPIFailed Reason = "APIFailed"
-	// ReasonNotOurs means that the server's labels name another machine or cluster, or none.
+	// ReasonNotOurs means that the driver leaves a server alone because it may not be the machine's: a
+	// label names another machine or cluster, a label is missing, or an orphan has a tag of OpenStack.
 	ReasonNotOurs Reason = "NotOurs"
-	// ReasonLabelsMissing means that a server has the machine's name but not its labels: they were
-	// removed, or the server has another owner.
+	// ReasonLabelsMissing means that the server in the answer to the machine's POST has the machine's
+	// name, but still no machine label after the settle time: the labels were dropped, or the server
+	// has another owner.
 	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonOtherProject means that the machine's server is in another project or region than the
-	// Secret and the class now name.
+	// ReasonOtherProject means that the machine has, or may have, a server in a project or region other
+	// than the one that the Secret and the class now name.
 	ReasonOtherProject Reason = "OtherProject"
-	// ReasonNotTakenOver means that a machine from OpenStack has no server or more than one.
+	// ReasonNotTakenOver means that no server, or more than one, matches a machine that came from
+	// OpenStack: none is created, used or deleted.
 	ReasonNotTakenOver Reason = "NotTakenOver"
 	// ReasonResourceInUse means that a NIC or volume of the MachineClass is attached to another
 	// server.
 	ReasonResourceInUse Reason = "ResourceInUse"
-	// ReasonNoServer means that the machine has no running server.
+	// ReasonNoServer means that the server is gone or being deleted, or that this process knows of no
+	// ready server of a Machine without a ProviderID.
 	ReasonNoServer Reason = "NoServer"
-	// ReasonNotReady means that the server has no address yet, or does not appear in the API yet.
+	// ReasonNotReady means that the driver must wait before it can continue: for a server's addresses
+	// or labels, for a server to appear in reads, or for a deleted server to be gone.
 	ReasonNotReady Reason = "NotReady"
 	// ReasonNotInitialized means that the server's NICs lack allowedAddresses.
 	ReasonNotInitialized Reason = "NotInitialized"
@@ -98,8 +107,8 @@ const (
 	ReasonCreationTimedOut Reason = "CreationTimedOut"
 	// ReasonTimedOut means that the call exceeded its deadline.
 	ReasonTimedOut Reason = "TimedOut"
-	// ReasonInterrupted means that the call was cancelled, that another call is creating the server,
-	// or that a user deleted it meanwhile.
+	// ReasonInterrupted means that the call was cancelled, that another call is creating the machine's
+	// server, or that the server was deleted while the call waited for it.
 	ReasonInterrupted Reason = "Interrupted"
 	// ReasonNoSession means that the call has no Secret, and no earlier call opened a session for
 	// its project.
@@ -147,8 +156,9 @@ var reasonCodes = map[Reason]codes.Code{
 // Reasons returns all reasons, sorted.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonCodes)) }
 
-// Code returns the code that the manager gets with the reason. Exception: while a class has a
-// fallback left, NoCapacity and UnknownMachineType come with Unavailable.
+// Code returns the code that the manager gets with the reason; Internal for an unknown reason. An
+// error with the reason NoCapacity or UnknownMachineType has the code Unavailable instead while the
+// class has a fallback left.
 func (r Reason) Code() codes.Code {
 	if code, known := reasonCodes[r]; known {
 		return code
@@ -171,15 +181,15 @@ func ReasonIn(description string) Reason {
 	return Reason(word)
 }
 
-// Error is a failed call with its reason. The driver returns it for its own decisions; Classify
-// finds the reason of all other errors.
+// Error is an error whose reason the driver itself decided, such as the refusal of another machine's
+// server. Classify derives the reason of all other errors.
 type Error struct {
 	// Reason determines the code, and so when the manager retries.
 	Reason Reason
 	// Text describes what happened, the server concerned, and the remedy.
 	Text string
-	// Label is the key of the label that shows that the server is not the machine's; "" for any
-	// other failure.
+	// Label is the key of the label or OpenStack tag because of which a server was refused as not the
+	// machine's; "" for any other failure.
 	Label string
 	// isRetried reports whether the next call tries another choice. The code is then Unavailable,
 	// so that the manager calls again within seconds.
@@ -277,7 +287,7 @@ func lateError(err error, state string) error {
 // within seconds, with the then current Secret.
 func interruptedError(err error) error {
 	return &Error{Reason: ReasonCredentialsRevoked, err: err,
-		Text: "the Secret's credentials are not accepted any more, " +
+		Text: "the Secret's credentials are no longer accepted, " +
 			"check its service-account key or workload identity: " + ReasonCredentialsRevoked.plain(err.Error())}
 }
 
@@ -462,7 +472,7 @@ func (f *failure) clientError() bool {
 // counts, and the last one matches everything. Gardener classifies errors by words in these texts
 // (sortedWords).
 var rules = []rule{
-	{ReasonRequestRefused, "the providerSpec asks for more of something than one server can have, check the providerSpec",
+	{ReasonRequestRefused, "the providerSpec exceeds a limit of one server, check the providerSpec",
 		func(f *failure) bool {
 			return f.ofServer(isLimitOfServer) || f.during(callUpdateNIC) && limitOfServer.MatchString(f.api.Message)
 		}},
@@ -473,7 +483,7 @@ var rules = []rule{
 	{ReasonServerFailed, "",
 		func(f *failure) bool { return f.during(callRunServer) }},
 	{ReasonUnknownMachineType,
-		"the API does not have the machine type, set one in the providerSpec that exists in its region",
+		"the region does not have the machine type, set an existing one in the providerSpec",
 		func(f *failure) bool {
 			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
 		}},
@@ -490,7 +500,7 @@ var rules = []rule{
 		func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }},
 	{ReasonNoPermission,
 		"the service account is not authorized: check that the account of secret.serviceAccountKey (or of the workload " +
-			"identity) has its roles in the project secret.projectId",
+			"identity) has the required roles in the project secret.projectId",
 		func(f *failure) bool { return f.status(http.StatusForbidden) }},
 	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
 		func(f *failure) bool {
@@ -519,8 +529,9 @@ var rules = []rule{
 		func(*failure) bool { return true }},
 }
 
-// Classify returns the code and the text, "Reason: sentence", with which the manager gets an error
-// of the driver.
+// Classify returns the code and the text that the manager gets for an error of the driver. The text
+// is one line of at most 512 bytes that begins with the reason, as in "NoCapacity: the machine type
+// is out of stock, …". err must not be nil.
 func Classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {

@@ -54,7 +54,7 @@ func TestClassify(t *testing.T) {
 		says   string
 	}{
 		{ReasonRequestRefused, api(callCreateServer, 403, "exceeds the limit of 10 volumes per server"),
-			codes.InvalidArgument, "more of something than one server can have"},
+			codes.InvalidArgument, "exceeds a limit of one server"},
 		{ReasonServerFailed, &APIError{Call: callRunServer, Message: "Build of instance aborted",
 			Err: errors.New("server s ended in state ERROR")},
 			codes.Internal, "ended in state ERROR"},

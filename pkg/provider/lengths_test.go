@@ -30,7 +30,7 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 		t.Skip("computes for long, and nothing in it is concurrent")
 	}
 	long := strings.Repeat("r", 400_000)
-	const region = "providerSpec.region: Invalid value: has 400000 bytes: must have at most 63, here and in the Secret"
+	const region = "providerSpec.region: Invalid value: has 400000 bytes: must have at most 63, set here or in the Secret"
 	inSpec := func(field, value string) func(*rig) {
 		return func(r *rig) { r.setSpec(func(spec map[string]any) { spec[field] = value }) }
 	}

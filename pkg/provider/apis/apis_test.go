@@ -137,7 +137,7 @@ func TestDecodeNeeded(t *testing.T) {
 func TestDecodeOfTypesWithADecoder(t *testing.T) {
 	for field, want := range map[string]string{
 		"time": "cannot be decoded", "duration": "cannot be decoded",
-		"cpu": "cannot be decoded: quantities must match", "data": "is not base64: must be encoded",
+		"cpu": "cannot be decoded: quantities must match", "data": "is not base64: must be base64",
 	} {
 		t.Run(field, func(t *testing.T) {
 			var into struct {

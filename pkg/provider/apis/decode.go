@@ -23,8 +23,8 @@ import (
 var SpecPath = field.NewPath("providerSpec")
 
 const (
-	// MaxUserData is the maximum length of userData, in bytes before base64. The API document names no
-	// limit; Nova below it takes 64 KiB of base64.
+	// MaxUserData is the maximum length of userData, in bytes before base64 encoding. The API document
+	// names no limit; OpenStack Nova, on which the API is built, accepts at most 65535 bytes of base64.
 	MaxUserData = 256 << 10
 	// maxSpec is the maximum length of a ProviderSpec, in bytes. It leaves room for the longest
 	// userData.
@@ -58,8 +58,8 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 var neededFields = []string{"region", "labels", "networking", "networkId", "nicIds", "allowedAddresses", "userData"}
 
 // DecodeNeeded is DecodeProviderSpec for calls that do not create a server: it decodes only the
-// fields that such calls need. A key that differs from a field's name by case is an error only if
-// no key matches exactly, so that the field would stay unset.
+// fields that such calls need. A key that differs from a field's name only by case is an error if
+// no key matches exactly, so that the field would stay unset; for labels it is always an error.
 func DecodeNeeded(raw []byte) (spec *ProviderSpec, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -174,7 +174,7 @@ func problem(err error) string {
 	case errors.As(err, &wrongType):
 		return "is a JSON " + wrongType.Value + ": must be " + jsonType(wrongType.Type)
 	case errors.As(err, &noBase64):
-		return "is not base64: must be encoded, or be a text in stringData"
+		return "is not base64: must be base64, or plain text in stringData"
 	case errors.Is(err, resource.ErrFormatWrong):
 		return "cannot be decoded: " + resource.ErrFormatWrong.Error()
 	}

@@ -16,27 +16,28 @@ type ProviderSpec struct {
 	// MachineType is the name of the machine type, such as g2i.4. Required.
 	MachineType string `json:"machineType"`
 	// ImageID is the UUID of the image to boot from. Required unless bootVolume.source is set. With
-	// a bootVolume, imageId is short for a bootVolume.source of type image. Without a bootVolume it
-	// is sent unchanged; the API does not document which disk such a server gets, this was not
-	// measured, and reportedly only small images work.
+	// a bootVolume, imageId is short for a bootVolume.source of type image. Without a bootVolume the
+	// API chooses the disk: it does not document which, and reportedly only small images work.
 	ImageID string `json:"imageId,omitempty"`
 	// Labels are added to the server in addition to the driver's own labels; at most 256. One of
 	// them should be the cluster label: its key ends in /cluster, and it limits every look-up and
 	// list to that cluster.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Networking connects the server to a network or to NICs. Required here, or a networkId in the
-	// Secret.
+	// Networking connects the server to a network or to NICs. Required unless the Secret has a
+	// networkId.
 	Networking *Networking `json:"networking,omitempty"`
-	// AllowedAddresses are additional IP addresses and CIDRs that may pass the server's NICs, such
-	// as the pod network; at most 256. They are added to the allowed addresses that the NICs
-	// already have, once the server runs.
+	// AllowedAddresses are IP addresses and CIDRs that may pass the server's NICs in addition to the
+	// NICs' own addresses, such as the pod network; at most 256. Once the server runs, the driver adds
+	// them to the allowed addresses that the NICs already have.
 	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
-	// SecurityGroups are names or UUIDs, at most 256. Default: the project's default group.
+	// SecurityGroups are names or UUIDs of the server's security groups, at most 256. Default: the
+	// project's default group.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
-	// UserData is cloud-init in plain text. Default: the Secret's userData. The manager replaces
-	// placeholders only in the Secret's userData.
+	// UserData is the cloud-init data in plain text, at most 256 KiB. Default: the Secret's userData.
+	// The manager fills in the placeholders for bootstrap token and Machine name only in the Secret's
+	// userData, not here.
 	UserData string `json:"userData,omitempty"`
-	// BootVolume is the disk to boot from. Recommended; imageId describes servers without one.
+	// BootVolume is the disk to boot from. Recommended: see imageId for servers without a bootVolume.
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
 	// Volumes are UUIDs of existing volumes to attach, at most 256. The volumes outlive the server.
 	Volumes []string `json:"volumes,omitempty"`
@@ -78,6 +79,7 @@ type Choice struct {
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
 }
 
+// String returns the machine type and, if it is set, the zone: "g2i.4 in eu01-1".
 func (c Choice) String() string {
 	if c.AvailabilityZone == "" {
 		return c.MachineType
@@ -85,7 +87,8 @@ func (c Choice) String() string {
 	return c.MachineType + " in " + c.AvailabilityZone
 }
 
-// Choices returns the class's own machine type and zone, followed by those of each fallback.
+// Choices returns the class's own machine type and zone, followed by each fallback's in order. A
+// field that a fallback leaves empty has the class's own value.
 func (s *ProviderSpec) Choices() []Choice {
 	own := Choice{s.MachineType, s.AvailabilityZone}
 	choices := []Choice{own}
@@ -129,7 +132,8 @@ type BootVolume struct {
 	// disk. For a source of type volume the field is not sent, and true is invalid, because it
 	// would destroy an existing disk.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
-	// Source is the source of the disk. Default: the image of ProviderSpec.ImageID.
+	// Source is the image or snapshot to create the disk from, or an existing volume to use as the
+	// disk. Default: the image in imageId.
 	Source *BootVolumeSource `json:"source,omitempty"`
 }
 
@@ -142,9 +146,9 @@ const (
 
 // BootVolumeSource is the source of a boot volume: an image or snapshot, or an existing volume.
 type BootVolumeSource struct {
-	// Type is image, snapshot or volume. Default: image, if imageId is set.
+	// Type is image, snapshot or volume. Required if id is set.
 	Type string `json:"type"`
-	// ID is the UUID of the image, snapshot or volume. Default: imageId.
+	// ID is the UUID of the image, snapshot or volume. Required if type is set.
 	ID string `json:"id"`
 }
 

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Keys of a MachineClass's Secret. The first two have a second spelling, which Gardener uses.
+// Keys of a MachineClass's Secret. Two keys have a second spelling, which Gardener uses: project-id
+// for projectId, and serviceaccount.json for serviceAccountKey.
 const (
 	SecretProjectID                 = "projectId"
 	SecretProjectIDGardener         = "project-id"
@@ -39,11 +40,11 @@ var GardenerSpellings = map[string]string{
 
 // Secret holds the fields of a MachineClass's Secret: credentials and defaults.
 type Secret struct {
-	// ProjectID is the UUID of the project. Required. Gardener's spelling of the key is project-id.
+	// ProjectID is the UUID of the project. Required. Gardener's spelling of this field is project-id.
 	ProjectID string `key:"projectId"`
-	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048 to
-	// 4,096 bits; at most 16 KiB. Required unless the Secret has a workload identity. Gardener's
-	// spelling of the key is serviceaccount.json. It must never be logged.
+	// ServiceAccountKey is the JSON of a service-account key, at most 16 KiB, including its RSA private
+	// key of 2,048 to 4,096 bits. Required without a workload identity, invalid with one. Gardener's
+	// spelling of this field is serviceaccount.json. It must never be logged.
 	ServiceAccountKey string `key:"serviceAccountKey"`
 	// ServiceAccountEmail is the mail address of the service account that trusts the workload
 	// identity. Required for a workload identity.
@@ -57,11 +58,12 @@ type Secret struct {
 	// Region is the default region, such as eu01. The value eu01-1 sets region eu01 and, if that is
 	// the region in use, the default zone eu01-1.
 	Region string `key:"region"`
-	// AvailabilityZone is the default zone within Region, or "".
+	// AvailabilityZone is the default zone within Region, from the key region; "" if that has no zone.
 	AvailabilityZone string `key:"-"`
-	// UserData is cloud-init in plain text. It may be empty, but the key must exist. It is sent in
-	// base64. The API document states no limit; the OpenStack below it accepts 65535 bytes of base64,
-	// which is 49149 bytes of text. It may hold bootstrap tokens and must never be logged.
+	// UserData is the cloud-init data in plain text; the driver sends it in base64. It may be empty, but
+	// the key must exist. The API document states no limit, but OpenStack, on which the API is built,
+	// accepts at most 65535 bytes of base64, which is 49149 bytes of text. It may hold bootstrap tokens
+	// and must never be logged.
 	UserData string `key:"userData"`
 	// NetworkID is the UUID of the default network. Optional.
 	NetworkID string `key:"networkId"`

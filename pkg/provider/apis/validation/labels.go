@@ -26,7 +26,8 @@ const (
 	reservedLabelPrefix = "stackit-"
 )
 
-// ValidateLabels checks the labels of a server.
+// ValidateLabels checks the labels of a server: at most 256, with keys and values in the API's form
+// of at most MaxLabel bytes, and no key with STACKIT's reserved prefix stackit-.
 func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := tooMany(len(labels), path)
 	if errs != nil {
@@ -34,7 +35,7 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if strings.HasPrefix(key, reservedLabelPrefix) {
-			errs = append(errs, field.Forbidden(path.Key(key), "the prefix stackit- is reserved by STACKIT"))
+			errs = append(errs, field.Forbidden(path.Key(key), "the prefix stackit- is reserved by STACKIT: use another one"))
 		} else if len(key) > MaxLabel || !labelKey.MatchString(key) {
 			errs = append(errs, field.Invalid(path.Key(key), key, fmt.Sprintf(
 				"a label's key must be 1 to %d letters, digits, '-', '_', '.' and '/', "+

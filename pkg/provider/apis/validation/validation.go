@@ -49,10 +49,10 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	// the Secret and is not shown.
 	if len(region) > maxRegion {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			fmt.Sprintf("has %d bytes: must have at most %d, here and in the Secret", len(region), maxRegion))}
+			fmt.Sprintf("has %d bytes: must have at most %d, set here or in the Secret", len(region), maxRegion))}
 	}
 	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{},
-		"must be a region such as eu01, here and in the Secret")
+		"must be a region such as eu01, set here or in the Secret")
 }
 
 func validateNetworking(networking *apis.Networking, path *field.Path) field.ErrorList {

@@ -31,6 +31,7 @@ var (
 
 // Inputs holds a MachineClass and its Secret, decoded and checked as in every call of the driver.
 type Inputs struct {
+	// Secret is the decoded Secret, never nil. It holds credentials and must not be logged.
 	Secret *apis.Secret
 	// Spec is the providerSpec with its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
@@ -41,8 +42,8 @@ type Inputs struct {
 	// apis.DecodeProviderSpec reports them. The driver ignores them, or refuses the spec with
 	// --strict-provider-spec.
 	Unknown []error
-	// Errors lists every reason to refuse a strict call, with the path of the field, which begins
-	// with providerSpec, secret or machineClass.
+	// Errors lists every invalid field for which CreateMachine and InitializeMachine are refused; the
+	// other methods need fewer valid fields. Each path begins with providerSpec, secret or machineClass.
 	Errors field.ErrorList
 }
 
@@ -227,8 +228,8 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 }
 
 // CredentialsProblem converts the error of opening a session into an error about a field of the
-// Secret. It returns nil if the session was opened, or if reported already has an error about the
-// credentials. The type is field.ErrorTypeRequired if the Secret has no credentials.
+// Secret. It returns nil if sessionErr is not an *spi.CredentialsError, or if reported already has an
+// error about the credentials. The type is field.ErrorTypeRequired if the Secret has no credentials.
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
 	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {

@@ -40,8 +40,8 @@ func (p *Provider) CreateMachine(
 	return observed(ctx, p, op, request, p.createMachine)
 }
 
-// InitializeMachine adds the providerSpec's allowedAddresses to the server's NICs, and waits for
-// the NICs' addresses. It makes no API call for a server that this process has seen complete.
+// InitializeMachine adds the providerSpec's allowedAddresses to the server's NICs, and waits until
+// each NIC has an address. It makes no API call if this process has already seen the NICs like that.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable,
 // Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(
@@ -53,10 +53,10 @@ func (p *Provider) InitializeMachine(
 }
 
 // GetMachineStatus reads the Machine's server. NotFound means that the server is gone or being
-// deleted or, for a Machine without a ProviderID, that this process knows of no ready server.
-// Uninitialized means that InitializeMachine must run; the response is complete nevertheless. Other
-// codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable,
-// DeadlineExceeded, Internal.
+// deleted or, for a Machine without a ProviderID, that this process has recorded no running server
+// with complete NICs. Uninitialized means that the NICs lack allowedAddresses, so that
+// InitializeMachine must run; only this error comes with a response. Other codes: InvalidArgument,
+// Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
@@ -66,7 +66,9 @@ func (p *Provider) GetMachineStatus(
 }
 
 // DeleteMachine deletes the Machine's server and waits until it is gone; a missing server is a
-// success. For a Machine that is being deleted it deletes every server of its name and cluster.
+// success. For a Machine with a deletionTimestamp it deletes every server of the Machine's name and
+// cluster, for any other only the server in the ProviderID. For an orphan (a Machine without a
+// creationTimestamp) it sends one DELETE and does not wait.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition (the server is not
 // the machine's), Unavailable, Aborted, DeadlineExceeded (the next call continues the wait),
 // Internal; never NotFound.
@@ -216,6 +218,6 @@ func loggable(text string) string {
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
 		klog.ErrorS(nil, "Driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-		*err = newError(ReasonDriverBug, "the driver panicked; the stack is in its log")
+		*err = newError(ReasonDriverBug, "the driver panicked: the sidecar's log has the stack trace")
 	}
 }

@@ -96,7 +96,8 @@ func firstOf(row []lookupResult, d doubt) (lookupResult, bool) {
 func (c *call) lookup() *lookup {
 	return &lookup{
 		call: c, reads: c.newWait(), polls: pollsFrom(c.clock.Now()),
-		state: fmt.Sprintf("a create request for machine %s may have been sent, but no server has appeared yet", c.machine),
+		state: fmt.Sprintf("look-ups do not prove yet that machine %s has no other server: "+
+			"an earlier create request may have created one", c.machine),
 	}
 }
 
@@ -229,7 +230,7 @@ func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server
 		if tooLarge, _ := project.isTooLarge(); !tooLarge {
 			return all, true
 		}
-		klog.V(2).InfoS("Failed to list the whole project; servers without a machine label cannot be found",
+		klog.V(2).InfoS("Failed to list all servers of the project; listing by machine label, which omits servers without it",
 			"machine", c.machine, "err", all.err)
 	}
 	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false

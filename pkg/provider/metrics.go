@@ -113,52 +113,54 @@ func newMeters(clock clock.PassiveClock) *meters {
 		return made
 	}
 	m.duplicates = counter("stackit_duplicate_servers_total",
-		"Second servers of a Machine that were found, by the outcome of the request to delete them: "+
+		"Surplus servers found for a Machine that already has one, by the outcome of the request to delete them: "+
 			"accepted, failed.", "deletion")
 	m.orphans = counter("stackit_orphan_servers_deleted_total",
 		"Servers without a Machine whose deletion was requested because the manager found them.").WithLabelValues()
 	m.orphanRefusals = counter("stackit_orphan_refusals_total",
-		"Requests of the manager to delete a server without a Machine that were refused: by its "+
-			"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed "+
-			"until its label is fixed or it is deleted.").WithLabelValues()
+		"Requests of the manager to delete a server without a Machine that the driver refused, because the "+
+			"server's name, labels or OpenStack tag show that another Machine or cluster may own it. The server "+
+			"is billed until its labels are fixed or it is deleted by hand.").WithLabelValues()
 	m.neverJoined = counter("stackit_never_joined_total",
-		"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
-			"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
-			"cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the "+
-			"log), not-running (the server), not-read (the log).", "cause")
+		"Servers that were deleted because their Machine had no Node after its creation timeout, by the cause in "+
+			"the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
+			"cloud-init, node-agent, unit-failed, no-cloud-init (the image lacks it), unknown (none of these is in "+
+			"the log), not-running (the server does not run), not-read (the log could not be read).", "cause")
 	m.volumesLeft = counter("stackit_openstack_volumes_left_total",
 		"Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the "+
 			"API does not show whether they are bootable. Each is billed until it is deleted.").WithLabelValues()
 	m.creation = histogram("stackit_machine_creation_duration_seconds",
-		"Time from the accepted request for a server until it runs and has its addresses and "+
-			"allowedAddresses; of servers that this process asked for.",
+		"Time from the accepted create request until the server runs and has its addresses and "+
+			"allowedAddresses, for servers that this process created.",
 		15, 30, 45, 60, 90, 120, 180, 300, 600, 1200)
 	m.deletion = histogram("stackit_machine_deletion_duration_seconds",
 		"Time from the first accepted request to delete a server until it is proved gone. Excludes orphans: "+
 			"the driver does not wait for their end.",
 		5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600)
 	m.fallbacks = counter("stackit_fallbacks_total",
-		"Requests for a server with a fallback of its class, by machine type and zone, because there was no "+
-			"capacity for what the class asks for first. More than 32 combinations per class are reported as other.",
+		"Create requests with a fallback of the class, by the fallback's machine type and zone: there was no "+
+			"capacity for the choices before it, or the region lacks their machine type. More than 32 combinations "+
+			"per class are reported as other.",
 		"machine_class", "machine_type", "zone")
 	m.servers = gauge("stackit_servers",
-		"Servers of the last list by class, machine type, zone and state; it costs no call. "+
-			"More than 32 combinations per class are reported as other.",
+		"Servers in the driver's last list, by class, machine type, zone and state. The metric makes no API call "+
+			"of its own. More than 32 combinations per class are reported as other.",
 		"machine_class", "machine_type", "zone", "state")
 	m.unknown = gauge("stackit_servers_of_unknown_classes",
-		"Servers of the cluster with the driver's labels whose MachineClass no call of the manager has named for "+
-			"an hour, in the last list of the whole cluster; 0 if there was none for an hour. No call is made "+
-			"for it. The manager does not collect such servers.")
+		"Servers with the driver's labels, in the last list of the whole cluster, whose MachineClass no call of "+
+			"the manager has named for an hour: the manager does not delete them as orphans. 0 if the cluster was "+
+			"not listed for an hour, and within an hour of the first driver call or a failed ListMachines. The "+
+			"metric makes no API call of its own.")
 	m.maintained = gauge("stackit_servers_with_maintenance",
 		"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
-			"status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.",
+			"status of the maintenance window: PLANNED, ONGOING, other. The metric makes no API call of its own.",
 		"machine_class", "status")
 	m.maintenance = gauge("stackit_next_maintenance_timestamp_seconds",
-		"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without "+
-			"one.", "machine_class")
+		"Start of the first planned maintenance window of a class's servers, in Unix seconds. Absent if none is "+
+			"planned.", "machine_class")
 	m.keyExpiry = gauge("stackit_key_expiry_timestamp_seconds",
-		"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a "+
-			"key that does not, and for workload identities.", "machine_class")
+		"Expiry of the service-account key in a class's Secret (its validUntil), in Unix seconds. Absent for a "+
+			"key that does not expire, and for workload identities.", "machine_class")
 	m.beginWithZero()
 	return m
 }

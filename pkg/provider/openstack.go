@@ -71,8 +71,9 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	return false
 }
 
-// IsByName reports whether a resource belongs to a Machine from OpenStack, by the resource's name,
-// labels and metadata. classLabels are the labels in the class's providerSpec.
+// IsByName reports whether a resource belongs to a Machine from OpenStack: it has the Machine's name,
+// and neither its labels nor its metadata name another machine or cluster. classLabels are the labels
+// in the class's providerSpec, which name the Machine's cluster.
 func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
@@ -109,7 +110,7 @@ func (c *call) checkSeveral(shown []Server) error {
 	slices.Sort(ids)
 	return newError(ReasonNotTakenOver, "machine %s came from OpenStack and has no ProviderID, but "+
 		"several servers match it; the driver neither uses nor deletes any: set spec.providerID to "+
-		"stackit://<projectId>/<serverId> of the right one, or delete the others; they are %s",
+		"stackit://<projectId>/<serverId> of the right one, or delete the others; found: %s",
 		c.machine, strings.Join(ids, ", "))
 }
 
@@ -158,12 +159,12 @@ func checkTag(server *Server) error {
 		return nil
 	}
 	return &Error{Reason: ReasonNotOurs, Label: tag, Text: fmt.Sprintf("server %s (%s) is left alone: it has "+
-		"OpenStack's tag %s, and its Machine may have another ProviderID; if it has no Machine, delete it by hand",
+		"OpenStack's tag %s, so a Machine with an OpenStack ProviderID may own it; if none does, delete it by hand",
 		server.ID, server.Name, tag)}
 }
 
-// OpenStackTag returns the tag of a server's cluster that Gardener's OpenStack provider set, from
-// the server's labels or metadata; "" if there is none.
+// OpenStackTag returns the tag with which Gardener's OpenStack provider marks a server of a cluster,
+// kubernetes.io-cluster-<name>, from the server's labels or metadata; "" if there is none.
 func OpenStackTag(server *Server) string {
 	for _, told := range []map[string]string{server.Labels, server.Metadata} {
 		for _, key := range slices.Sorted(maps.Keys(told)) {
@@ -224,7 +225,7 @@ func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
 	l.polls, l.asked = pollsFrom(l.clock.Now()), map[string]time.Time{}
 	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
-	l.state = fmt.Sprintf("the servers of machine %s are gone, its NICs and volumes have not been read yet", l.machine)
+	l.state = fmt.Sprintf("the servers of machine %s are gone, but its NICs and volumes have not been read yet", l.machine)
 	var due, first time.Time
 	for {
 		found, began, failed := l.list(ctx, due)
@@ -257,7 +258,7 @@ func (l *leftovers) advanceAll(ctx context.Context, found []leftover) (pending b
 		first = cmp.Or(first, err)
 		if err != nil || !stays {
 			pending = true
-			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s, which has its name, is not deleted yet",
+			l.state = fmt.Sprintf("the servers of machine %s are gone, but %s with the machine's name is not deleted yet",
 				l.machine, one.what)
 		}
 	}
@@ -418,7 +419,7 @@ func (l *leftovers) nic(nic *NIC) leftover {
 		delete: func(ctx context.Context) error { return l.client.DeleteNIC(ctx, networkID, id) },
 	}
 	if nic.IsNetworks() {
-		one.whyStays = "it belongs to its network"
+		one.whyStays = "it is the network's own NIC"
 	}
 	return one
 }

@@ -161,8 +161,9 @@ func CheckOwned(machine, class string, labels map[string]string, server *Server,
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
-// FoundByName reports whether the driver, without a ProviderID, would take the server for the
-// Machine's, by the server's labels. labels are those of the class's providerSpec.
+// FoundByName reports whether the driver finds the server when it looks up a Machine without a
+// ProviderID: the server has the Machine's labels, and no label of another cluster. labels are those
+// of the class's providerSpec.
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil

@@ -131,7 +131,8 @@ func WithMetrics(registerer prometheus.Registerer) Option {
 	return func(p *Provider) { p.registerer = registerer }
 }
 
-// NewProvider returns the driver, a *Provider that opens its sessions through i.
+// NewProvider returns the driver, a *Provider that opens its sessions through i. It panics if the
+// registerer of WithMetrics refuses the driver's metrics, because it already has them.
 func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
 	p := &Provider{SPI: i}
 	for _, option := range options {

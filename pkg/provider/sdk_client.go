@@ -168,7 +168,7 @@ func one[SDK, T any](
 	case err != nil:
 		return nil, asked.failure(err)
 	case id != askedID:
-		return nil, asked.unusable(fmt.Errorf("the answer is not about %s, but another resource", askedID))
+		return nil, asked.unusable(fmt.Errorf("the answer is about another resource: must be about %s", askedID))
 	default:
 		return new(convert(answer)), nil
 	}
@@ -210,7 +210,7 @@ func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *ex
 }
 
 // NewAPIError returns the *APIError of a failed SDK call, for calls that the driver itself does not
-// make. what describes the call, such as "reading an image"; response may be nil.
+// make; nil if err is nil. what describes the call, such as "reading an image"; response may be nil.
 func NewAPIError(what string, response *http.Response, err error) error {
 	return (&exchange{call: apiCall(what), response: response}).failure(err)
 }

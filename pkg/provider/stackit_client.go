@@ -23,10 +23,10 @@ type StackitClient interface {
 	// CreateServer requests a new server. After an error with an unknown outcome (outcomeUnknown in
 	// errors.go) the server may exist.
 	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
-	// GetServer reads one server.
+	// GetServer reads one server. If the server does not exist, IsNotFound is true for the error.
 	GetServer(ctx context.Context, serverID string) (*Server, error)
-	// ListServers reads the servers that carry all the given labels. The list may be older than
-	// GetServer's answer.
+	// ListServers reads the servers that carry all the given labels; without labels, all servers of the
+	// project. The list may be older than GetServer's answer.
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
 	// DeleteServer requests a server's deletion. The deletion is asynchronous.
 	DeleteServer(ctx context.Context, serverID string) error
@@ -55,11 +55,13 @@ type StackitClient interface {
 
 // Server is a server of the IaaS API, with the fields that lists show.
 type Server struct {
-	ID     string
-	Name   string
+	ID   string
+	Name string
+	// Status is the API's, such as CREATING, ACTIVE, DELETING or ERROR.
 	Status string
-	// ErrorMessage is the API's message about a server in ERROR as it was sent. The manager's code is
-	// derived from it. It must not be printed: error texts and logs use the result of Server.reason.
+	// ErrorMessage is the API's unchanged message about a server in ERROR; the error code for the
+	// manager is derived from it. It may repeat userData, so it must not be printed: error texts and
+	// logs use the result of Server.reason.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.
@@ -109,7 +111,8 @@ func (s *Server) reason(spec *apis.ProviderSpec) error {
 
 // ServerRequest describes a server to create.
 type ServerRequest struct {
-	Name   string
+	Name string
+	// Labels are all labels of the server. Spec.Labels is not sent.
 	Labels map[string]string
 	Spec   *apis.ProviderSpec
 }
@@ -132,7 +135,8 @@ type NIC struct {
 // IsNetworks reports whether the NIC belongs to the network itself, such as a gateway's.
 func (n *NIC) IsNetworks() bool { return n.Type != "" && n.Type != "server" && n.Type != "none" }
 
-// Addresses returns the NIC's addresses, IPv4 first.
+// Addresses returns the NIC's IP addresses, IPv4 first; nil if it has none yet. It omits values that
+// are not IP addresses.
 func (n *NIC) Addresses() []string {
 	var addresses []string
 	for _, text := range []string{n.IPv4, n.IPv6} {
@@ -197,8 +201,8 @@ type APIError struct {
 	// because of an earlier answer, it is the status of that answer.
 	StatusCode int
 	// Message is the API's unchanged message; "" if the answer is not in the API's form
-	// (spi.Message), such as a gateway's page, whose status is ignored. Message determines the
-	// code. It may repeat userData, so texts and logs never show it unchanged.
+	// (spi.Message), such as a gateway's page, whose status is ignored. Message determines the error
+	// code for the manager. It may repeat userData, so texts and logs never show it unchanged.
 	Message string
 	// isOfIaaS is true if the answer was {code,msg}: only then a 404 is about the call's resource.
 	isOfIaaS bool
@@ -213,7 +217,8 @@ type APIError struct {
 	// RequestID is the request ID of the answer; "" if it has none. It is logged, but not part of
 	// error texts: the manager updates a Machine's status whenever the text changes.
 	RequestID string
-	// Err is the cause if the API did not answer, or the call was not sent.
+	// Err is the cause if the API did not answer, its answer could not be used, or the call was not
+	// sent; else nil.
 	Err error
 }
 

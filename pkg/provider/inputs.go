@@ -36,7 +36,8 @@ type Inputs struct {
 	// Spec is the providerSpec with its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
 	// ClusterLabels are the labels of Spec that distinguish a cluster's servers from others:
-	// usually one or none. ClusterLabels is nil if the labels cannot be decoded or are invalid.
+	// usually one or none. ClusterLabels is nil if the labels cannot be decoded or one of the cluster
+	// labels is invalid.
 	ClusterLabels map[string]string
 	// Unknown lists the unknown and duplicate fields of the providerSpec, as
 	// apis.DecodeProviderSpec reports them. The driver ignores them, or refuses the spec with

@@ -41,7 +41,7 @@ func (p *Provider) CreateMachine(
 }
 
 // InitializeMachine adds the providerSpec's allowedAddresses to the server's NICs, and waits until
-// each NIC has an address. It makes no API call if this process has already seen the NICs like that.
+// each NIC has an address. It makes no API call if this process has already seen the NICs in that state.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition, Unavailable,
 // Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(
@@ -82,9 +82,9 @@ func (p *Provider) DeleteMachine(
 
 // ListMachines maps the ProviderIDs of the class's servers to Machine names. It returns the
 // cluster's servers that carry both of the driver's labels; the manager deletes those without a
-// Machine. The list is empty if the class has an invalid cluster label or region, or belongs to
-// another provider. Codes: InvalidArgument, Unauthenticated, PermissionDenied, Unavailable,
-// DeadlineExceeded, Internal.
+// Machine. The list is empty if the class belongs to another provider, if its region or labels cannot
+// be decoded, or if a cluster label or the class's name is invalid. Codes: InvalidArgument,
+// Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {

@@ -19,7 +19,7 @@ import (
 // Default times of the driver.
 const (
 	// DefaultSettle is the default settle time: the longest time until the result of a sent request
-	// appears in lists. A server that appears later may become a second server of its machine.
+	// appears in lists. A machine whose server appears later may get a second server.
 	DefaultSettle = 30 * time.Second
 
 	// clockSkew is the tolerated difference between the API server's clock, which dates Machines, and

@@ -612,8 +612,8 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 		t.getOnly, t.due = true, time.Time{}
 		return nil
 	case r.wasRetried:
-		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s; "+
-			"the next call retries: %s", t.id, server.Status, server.reason(t.call.spec))
+		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s, "+
+			"so the next call retries; the API's message: %s", t.id, server.Status, server.reason(t.call.spec))
 	default:
 		r.hasFailed = true
 	}

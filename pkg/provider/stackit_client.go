@@ -30,7 +30,7 @@ type StackitClient interface {
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
 	// DeleteServer requests a server's deletion. The deletion is asynchronous.
 	DeleteServer(ctx context.Context, serverID string) error
-	// ConsoleLog reads the last lines of a server's console.
+	// ConsoleLog reads the end of a server's console log, at most the given number of lines.
 	ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error)
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
@@ -126,9 +126,11 @@ type NIC struct {
 	ServerID string
 	// Type is "server" or "none", or, for a NIC that belongs to the network, "metadata" or
 	// "gateway".
-	Type             string
-	Labels           map[string]string
-	IPv4, IPv6       string
+	Type   string
+	Labels map[string]string
+	// IPv4 and IPv6 are the NIC's addresses; "" for an address that it does not have.
+	IPv4, IPv6 string
+	// AllowedAddresses are the addresses and CIDRs that may pass the NIC in addition to its own.
 	AllowedAddresses []string
 }
 

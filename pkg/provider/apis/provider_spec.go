@@ -128,7 +128,7 @@ type BootVolume struct {
 	// Default: the API's.
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	// DeleteOnTermination deletes the disk together with its server. Default: true if the disk is
-	// made from an image or snapshot; with the API's own default, false, every server would leak a
+	// created from an image or snapshot; with the API's own default, false, every server would leak a
 	// disk. For a source of type volume the field is not sent, and true is invalid, because it
 	// would destroy an existing disk.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`

@@ -181,7 +181,7 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 			"must be 1 to 16000 (gigabytes)")...)
 	case volume.Source == nil || volume.Source.Type != apis.SourceVolume: // the API answers 400
 		errs = append(errs, field.Required(size,
-			"set the size in gigabytes: a disk made from an image or snapshot needs one"))
+			"must be 1 to 16000 (gigabytes): a disk created from an image or snapshot needs a size"))
 	}
 	if volume.Source == nil {
 		return errs

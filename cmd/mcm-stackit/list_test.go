@@ -290,7 +290,7 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 	described := invocation{args: []string{"describe", "server/" + bastion, "--server", cluster.URL}, env: env}.run(t)
 	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n",
 		"Console log:    nothing that explains a failure\n",
-		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks a label of the manager's\n")
+		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks one of the driver's labels\n")
 	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
 		"server nobody not found in project " + iaasmock.DefaultProjectID +
 			" in eu01: check namespace and context\n"}.run(t, "nobody", env, "")

@@ -1,29 +1,32 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator implements the command mcm-stackit. Each of its packages imports only those
-// below it; a linter rule enforces that:
+// Package operator groups the packages behind the command mcm-stackit. A package imports only
+// packages that are listed below it, which a linter rule enforces:
 //
 //	validate, doctor, list, deleteserver        the tasks; none imports another
 //	account                                     access to clusters and projects, definition of an orphan
 //	report                                      findings, verdicts, positions, exit codes
 //
-// They decode, check and call the API with the driver's own packages: the driver refuses a class
-// that validate reports as wrong, and the driver's DeleteMachine deletes servers. Nothing is
-// written to disk, and no output contains a secret.
+// They decode, check and call the API with the driver's own packages: validate reports the errors
+// for which the driver refuses a class, and servers are deleted by the driver's DeleteMachine.
+// Nothing is written to disk, and no output contains a secret.
 //
-// Where to change
+// Where to add
 //
-//   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
-//     machines.go), called in check or checkClass; a check that calls the API: called in
-//     catalogue.check (online.go), by named or ask, with a read that has its permission
-//   - a check of doctor: a method in cloud.go (it calls the API), cluster.go or target.go, and a row of
-//     accountChecks or clusterChecks (doctor.go); a read that the driver makes: a row of driverReads
-//     (cloud.go), with its permission in pkg/provider/apis/README.md. Rows of TestAccounts or TestCluster say what it
-//     finds: a whole run of doctor's tests fails for a finding that none of them makes. The help in
-//     cmd/mcm-stackit/doctor.go lists the checks
-//   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
-//     a reason of the driver: a row in kubernetes/runbooks.md, whose text list shows
-//   - a column: a field of list's Server or Machine, filled in result.go, and a cell in
+//   - a check of a class, Machine or Secret: write a method of validate's validator (class.go,
+//     machines.go), and call it in check or checkClass. If it calls the API, call it in
+//     catalogue.check (online.go), and read with named or ask and a read value that names the
+//     permission
+//   - a check of doctor: write a method in cloud.go (with API calls), cluster.go or target.go, and
+//     add it to accountChecks or clusterChecks (doctor.go) and to the help in
+//     cmd/mcm-stackit/doctor.go. Cover each finding by a row of TestAccounts or TestCluster: a full
+//     run of doctor's tests fails if a finding is not covered
+//   - a read that the driver makes: add a row to driverReads (doctor/cloud.go), and its permission
+//     to pkg/provider/apis/README.md
+//   - a note about a server or Machine: add a NoteKind to list, and create the note in notes.go
+//   - a remedy for one of the driver's reasons: add a row to kubernetes/runbooks.md; list shows its
+//     text
+//   - a column: add a field to list's Server or Machine, set it in result.go, and add a cell in
 //     cmd/mcm-stackit/list.go
 package operator

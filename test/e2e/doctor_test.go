@@ -69,7 +69,8 @@ var _ = Describe("mcm-stackit", Ordered, journey, func() {
 			"FINE     sidecar: container machine-controller of Deployment default/machine-controller-manager",
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
-			"not tried: the sidecar's login to the target cluster, its own: it uses the Pod's own token",
+			"not tried: the sidecar's login to the target cluster, which is its own cluster: it uses the Pod's own token, " +
+				"which must not leave the Pod",
 			"not tried: POST, PATCH and DELETE",
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))

@@ -43,12 +43,15 @@ import (
 type Access struct {
 	// Sessions opens the sessions with the IaaS API.
 	Sessions *spi.PluginSPIImpl
-	// Control is the cluster that holds the Machines, in Namespace; nil if it must not be read.
-	Control   client.Client
+	// Control is the cluster that holds the Machines; nil if it must not be read, or cannot be reached
+	// (see ControlError).
+	Control client.Client
+	// Namespace is the namespace of the Machines, and of Secrets that are named without one.
 	Namespace string
 	// Target is the cluster that the machines join; nil if it must not be read.
 	Target client.Client
-	// ControlError is the reason why Control is nil; nil if no control cluster was requested.
+	// ControlError is the reason why the requested control cluster is not in Control; nil if Control is
+	// set, or if none was requested.
 	ControlError error
 	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; "" means the Secrets of the
 	// classes.
@@ -102,20 +105,20 @@ type Account struct {
 	access *Access
 }
 
-// String returns the account's project and region.
+// String returns the account's project and region, as "project x in eu01".
 func (a *Account) String() string {
 	return fmt.Sprintf("project %s in %s", a.Session.ProjectID, a.Region)
 }
 
-// ErrNoCredentials means that the user gave neither a Secret nor a project, region and key.
+// ErrNoCredentials means that neither the user's flags nor a MachineClass give credentials.
 var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 
-// AllThree are the flags that name an account without a Secret.
+// AllThree lists, for messages, the flags that together give credentials without a Secret.
 const AllThree = "--project-id, --region and --service-account-key-path"
 
-// Accounts returns the accounts to work in: the account of SecretName or Direct, else the accounts of the namespace's
-// STACKIT MachineClasses ("" means all namespaces), each once. A class with unusable credentials is reported in
-// problems; the other accounts are still returned.
+// Accounts returns the accounts to work in, each once: the account that SecretName or Direct gives, else those of the
+// STACKIT MachineClasses in the namespace ("" means all namespaces). problems has a *ClassError for each class with
+// unusable credentials, beside the accounts of the other classes, or else the reason why no account can be determined.
 func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Account, problems []error) {
 	if o.SecretName != "" || o.Direct != nil {
 		named, err := o.namedAccount(ctx)
@@ -196,7 +199,8 @@ func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) 
 	return account, nil
 }
 
-// OpenDirect opens a session with the credentials in Direct. See Open for region.
+// OpenDirect opens a session with the credentials in Direct, which must not be nil. region is the
+// class's region, used unless Access.Region is set; if both are "", Direct's region is used.
 func (o *Access) OpenDirect(region string) (*Account, error) {
 	secret := &corev1.Secret{Data: map[string][]byte{
 		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
@@ -211,8 +215,9 @@ func (o *Access) OpenDirect(region string) (*Account, error) {
 	return o.Open(secret, region, o.Direct.Origin)
 }
 
-// Open opens a session with the Secret's credentials. region is the class's region; "" means the
-// Secret's.
+// Open opens a session with the Secret's credentials. region is the class's region, used unless
+// Access.Region is set; if both are "", the Secret's region is used. origin names the source of the
+// credentials in errors, and becomes the account's Origin.
 func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, error) {
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
@@ -232,14 +237,15 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
 }
 
-// ErrNoSecret means that a Secret does not exist in the control cluster, or that no control cluster
-// was read.
+// ErrNoSecret means that a Secret does not exist where the sidecar would read it, in the class's
+// namespace of the control cluster, or that no control cluster was read.
 var ErrNoSecret = errors.New("does not exist")
 
-// Secret reads a Secret of the control cluster.
+// Secret reads a Secret of the control cluster. The error wraps ErrNoSecret if the Secret does not
+// exist, or if Control is nil.
 func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
 	if o.Control == nil {
-		return nil, fmt.Errorf("Secret %s %w: no cluster was read", key, ErrNoSecret)
+		return nil, fmt.Errorf("Secret %s %w for this command, which reads no cluster", key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
@@ -259,7 +265,7 @@ func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*c
 	merged := &corev1.Secret{Data: map[string][]byte{}}
 	for _, ref := range SecretRefs(class) {
 		if ref.Namespace != class.Namespace {
-			return nil, fmt.Errorf("Secret %s/%s %w: the sidecar reads only Secrets of its own namespace, %s",
+			return nil, fmt.Errorf("Secret %s/%s %w for the sidecar, which reads only Secrets of its own namespace, %s",
 				ref.Namespace, ref.Name, ErrNoSecret, class.Namespace)
 		}
 		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
@@ -271,7 +277,7 @@ func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*c
 	return merged, nil
 }
 
-// NamedKey parses "name" or "namespace/name".
+// NamedKey parses "name" or "namespace/name"; without a namespace, Access.Namespace counts.
 func (o *Access) NamedKey(name string) client.ObjectKey {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return client.ObjectKey{Namespace: namespace, Name: rest}
@@ -279,8 +285,8 @@ func (o *Access) NamedKey(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: name}
 }
 
-// SecretRefs returns a class's references to its Secrets. A key that both Secrets have is taken
-// from the last one.
+// SecretRefs returns a class's secretRef and credentialsSecretRef, in this order, without nil ones.
+// If both Secrets have a key, the value of the last Secret counts.
 func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
 		func(ref *corev1.SecretReference) bool { return ref == nil })
@@ -309,12 +315,15 @@ func NewClass(class *v1alpha1.MachineClass) *Class {
 // Subject returns the name of the class for findings: "MachineClass namespace/name".
 func (c *Class) Subject() string { return fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name) }
 
-// IsForeign reports whether the class belongs to another provider.
+// IsForeign reports whether the class belongs to another provider. A class without a provider is
+// STACKIT's.
 func (c *Class) IsForeign() bool {
 	return c.Provider != "" && c.Provider != provider.StackitProviderName
 }
 
-// Classes lists the MachineClasses of the namespace; "" means all namespaces.
+// Classes lists the MachineClasses of the namespace, also those of other providers; "" means all
+// namespaces. It returns ErrNoMachines if the cluster does not have the manager's CRDs, and an error
+// if the namespace does not exist.
 func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error) {
 	var list v1alpha1.MachineClassList
 	err := o.list(ctx, "MachineClasses", namespace, &list)
@@ -325,7 +334,8 @@ func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error
 	return classes, err
 }
 
-// Machines lists the Machines of the namespace; "" means all namespaces.
+// Machines lists the Machines of the namespace; "" means all namespaces. Its errors are those of
+// Classes.
 func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Machine, error) {
 	var list v1alpha1.MachineList
 	err := o.list(ctx, "Machines", namespace, &list)
@@ -403,7 +413,8 @@ func Ask[T any](
 	return value, date, err
 }
 
-// Status returns the HTTP status of an API error; 0 if the API did not answer.
+// Status returns the HTTP status of a *provider.APIError in err; 0 if there is none, or if the API did
+// not answer.
 func Status(err error) int {
 	var api *provider.APIError
 	if !errors.As(err, &api) {
@@ -418,14 +429,15 @@ func (a *Account) Servers(ctx context.Context, labels map[string]string) ([]prov
 	return Read(ctx, a, func(ctx context.Context) ([]provider.Server, error) { return client.ListServers(ctx, labels) })
 }
 
-// Server reads one server of the account.
+// Server reads one server of the account. provider.IsNotFound reports whether the error means that
+// the API has no such server.
 func (a *Account) Server(ctx context.Context, id string) (*provider.Server, error) {
 	client := provider.NewClient(a.Session, a.Region)
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
 }
 
-// Addresses returns the addresses of a server's NICs. date is the Date of the API's answer; the
-// zero time without one.
+// Addresses returns the IP addresses of a server's NICs, which may be none. date is the Date of the
+// API's answer; the zero time without one.
 func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []netip.Addr, date time.Time, err error) {
 	nics, date, err := Ask(ctx, a, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
 		return a.Session.API.ListServerNICs(ctx, a.Session.ProjectID, a.Region, serverID).Execute()
@@ -441,7 +453,7 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 			case err == nil:
 				addresses = append(addresses, address.Unmap().WithZone(""))
 			case text != "":
-				return nil, date, fmt.Errorf("NIC %s has no IP address: %w", nic.GetId(), err)
+				return nil, date, fmt.Errorf("NIC %s has an address that is not an IP address: %w", nic.GetId(), err)
 			}
 		}
 	}
@@ -451,8 +463,9 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 // consoleLines is how many lines of a console log are read, from its end. The driver reads as many.
 const consoleLines = 500
 
-// Console reads a server's console log and returns what provider.Explain finds in it. Excerpts that
-// repeat userData are withheld.
+// Console reads the last 500 lines of a server's console log and returns what provider.Explain finds
+// in them: a cause ("unknown" if no pattern matches) and the lines that show it. Excerpts that repeat
+// userData are withheld.
 func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
 	client := provider.NewClient(a.Session, a.Region)
 	log, err := Read(ctx, a,
@@ -474,8 +487,9 @@ func (a *Account) Failure(err error) error {
 // keyExpiresSoon is how long before its expiry a key should be replaced.
 const keyExpiresSoon = 14 * 24 * time.Hour
 
-// CheckKey returns findings about a service-account key that is inactive, has expired or expires
-// soon, or belongs to a project other than projectID. The Subject of each is left empty for the caller.
+// CheckKey returns findings about a service-account key that is inactive according to its file, has
+// expired, expires within 14 days, or belongs to a project other than projectID. The caller must set
+// the Subject of each.
 func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
 	const renew = "create a new key of the service account, put its JSON into the Secret, " +
 		"and delete this key once nothing else uses it"

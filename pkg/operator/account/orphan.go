@@ -27,11 +27,11 @@ const (
 	// OfMachine means that a Machine names the server (see Owners).
 	OfMachine Whose = "a Machine names it"
 	// Unmanaged means that the server lacks one of the driver's labels.
-	Unmanaged Whose = "it lacks a label of the manager's"
+	Unmanaged Whose = "it lacks one of the driver's labels"
 	// OtherCluster means that the server does not carry the labels of any of the clusters, or
-	// carries an additional cluster label with another value. Gardener writes one value under two
-	// keys.
-	OtherCluster Whose = "it is of another cluster"
+	// carries an additional cluster label with another value. An additional label with the same value
+	// is allowed: Gardener writes one value under two keys.
+	OtherCluster Whose = "it belongs to another cluster"
 	// Undetermined means that the server may be an orphan, but the Machines of some namespaces were
 	// not read.
 	Undetermined Whose = "the Machines of all namespaces could not be read"
@@ -178,7 +178,7 @@ func ParseClusterLabel(text string) (map[string]string, error) {
 	return labels, nil
 }
 
-// ClusterLabels returns the cluster labels among labels.
+// ClusterLabels returns those labels that name a cluster: their key ends in /cluster.
 func ClusterLabels(labels map[string]string) map[string]string {
 	found := maps.Clone(labels)
 	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })
@@ -204,7 +204,8 @@ func Carries(labels, wanted map[string]string) bool {
 	return len(wanted) > 0
 }
 
-// IsManaged reports whether a server carries both labels of the driver.
+// IsManaged reports whether a server carries the driver's labels of a Machine and of a MachineClass,
+// neither of them empty.
 func IsManaged(server *provider.Server) bool {
 	return server.Labels[provider.StackitMachineLabel] != "" && server.Labels[provider.StackitMachineClassLabel] != ""
 }

@@ -90,7 +90,7 @@ func (p *Plan) delete(ctx context.Context, server *Server) {
 func (p *Plan) recheck(ctx context.Context, before *provider.Server, now *observation) string {
 	if now.Name != before.Name || !now.CreatedAt.Equal(before.CreatedAt) ||
 		!maps.Equal(now.Labels, before.Labels) || !maps.Equal(now.Metadata, before.Metadata) {
-		return "it has changed since it was shown: run this again"
+		return "its name, creation time, labels or metadata changed since it was shown: run the command again"
 	}
 	known, err := p.facts(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Server) awaitOthers(ctx context.Context) error {
 		servers, err := s.At.Servers(ctx, nil)
 		switch {
 		case err != nil:
-			if ctx.Err() == nil { // else this read was cut off: what the reads before it showed is what to tell
+			if ctx.Err() == nil { // else this read was cut off: keep the failure of the reads before it
 				failure = s.At.Failure(err)
 			}
 		case slices.ContainsFunc(servers, isThis):

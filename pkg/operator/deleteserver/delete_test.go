@@ -31,14 +31,15 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a Machine appears":           {(*rig).appear, refused, names},
-		"a Node appears":              {(*rig).join, refused, "Node n of the target cluster runs on this server"},
-		"the last other Node goes":    {(*rig).leave, refused, "none of the 0 Nodes"},
-		"the MachineClass goes":       {(*rig).declass, refused, "it belongs to another cluster than the MachineClasses"},
-		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused, "it has changed"},
+		"a Machine appears":        {(*rig).appear, refused, names},
+		"a Node appears":           {(*rig).join, refused, "Node n of the target cluster runs on this server"},
+		"the last other Node goes": {(*rig).leave, refused, "none of the 0 Nodes"},
+		"the MachineClass goes":    {(*rig).declass, refused, "it belongs to another cluster than the MachineClasses"},
+		"its cluster's label changes": {func(r *rig) { r.label(testrig.ClusterKey, "x") }, refused,
+			"changed since it was shown"},
 		"its name changes": {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, refused,
-			"it has changed"},
-		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, refused, "it has changed"},
+			"changed since it was shown"},
+		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, refused, "changed since it was shown"},
 		"Machines cannot be read": {func(r *rig) { r.unlisted = &v1alpha1.MachineList{} }, refused,
 			"cannot identify orphans without"},
 		"it cannot be read": {func(r *rig) { r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502}) },

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleteserver deletes unused servers whose IDs the user gives. It never selects servers
-// itself: users need it while the manager does not run, as in migrations and restores, when orphans
-// cannot be proved for a whole cluster. The method refusal holds the rules.
+// Package deleteserver deletes the servers whose IDs the user gives, if no Machine and no Node uses
+// them. It never selects servers itself: it is used while the manager does not run (migrations,
+// restores), when a cluster's orphans cannot be proved as a whole. The rules are in the method
+// refusal of Plan (deleteserver.go).
 package deleteserver
 
 import (
@@ -27,7 +28,7 @@ import (
 )
 
 const (
-	// MaxServers is the maximum number of servers per call.
+	// MaxServers is the maximum number of IDs that a user may give at a time. The caller of Look enforces it.
 	MaxServers = 100
 	// minAge is the minimum age of a server to delete: a younger one may still be in creation.
 	minAge = time.Hour
@@ -39,53 +40,56 @@ const (
 	factsTTL = 5 * time.Second
 )
 
-// Outcome is the result for a server; "" until it is known.
+// Outcome is the result for one server. After Look, "" means that the server may be deleted.
 type Outcome string
 
 // The outcomes.
 const (
 	// Gone means that the server is proved gone.
 	Gone Outcome = "gone"
-	// StillThere means that the API still shows the server.
+	// StillThere means that the API still shows the server after the wait for its deletion.
 	StillThere Outcome = "still there"
 	// Refused means that no DELETE was sent. Reason has the cause.
 	Refused Outcome = "refused"
-	// NotFound means that the first read did not find the server.
+	// NotFound means that Look did not find the server in any of the searched projects and regions.
 	NotFound Outcome = "not found"
-	// Unknown means that the result could not be determined.
+	// Unknown means that the result could not be determined, for instance because a read failed.
+	// Reason has the cause.
 	Unknown Outcome = "unknown"
 )
 
 // Server is a server that the user named, and its outcome.
 type Server struct {
 	ID string
-	// At is the account in which the first read found the server. Shown is the server in that
-	// answer, Date the answer's Date.
+	// At is the account in which Look found the server, Shown is the server as the API returned it
+	// then; both are nil if Look could not read it or its addresses. Date is the API's clock at that read,
+	// from the Date header; zero if there was none.
 	At    *account.Account
 	Shown *provider.Server
 	Date  time.Time
 
 	Outcome Outcome
-	// Reason describes in one line why the server is not Gone, and the remedy.
+	// Reason describes in one line why the server is not Gone, and what to do; "" if it is Gone or may
+	// be deleted.
 	Reason string
 }
 
-// Cluster returns the server's cluster labels as text.
+// Cluster returns the server's cluster labels as key=value, separated by commas. Shown must not be nil.
 func (s *Server) Cluster() string { return account.ClusterText(account.ClusterLabels(s.Shown.Labels)) }
 
 func (s *Server) end(outcome Outcome, format string, args ...any) {
 	s.Outcome, s.Reason = outcome, fmt.Sprintf(format, args...)
 }
 
-// Plan is the result of Look.
+// Plan holds the servers that the user named, and what they are checked against. Look creates it.
 type Plan struct {
 	// Servers has one entry per ID, in the order of the IDs.
 	Servers []*Server
-	// Machines counts the Machines that name a server of one of the clusters, Namespaces are the
-	// namespaces of these Machines. Nodes counts all Nodes.
+	// Machines counts the Machines whose ProviderID names a server of the same clusters as Servers;
+	// Namespaces are the namespaces of these Machines. Nodes counts all Nodes of the target cluster.
 	Machines, Nodes int
 	Namespaces      []string
-	// Places are the projects and regions that were searched.
+	// Places are the projects and regions that were searched, as "project x in eu01".
 	Places []string
 	// Problems are the reasons why other projects and regions could not be searched.
 	Problems []error
@@ -118,11 +122,14 @@ func (f *facts) isOfCluster(machine *v1alpha1.Machine, cluster map[string]string
 	})
 }
 
-// Look reads the servers, and then the Machines and Nodes that may use them, in this order because
-// a Machine exists before its server. It changes nothing. Access must have Control and Target.
-// progress is called after each server; its calls do not overlap. Look fails if it cannot read the
-// Machines or MachineClasses of all namespaces, the Nodes of the target cluster, or the servers of
-// a cluster.
+// Look checks which servers may be deleted, and changes nothing. It reads the servers first and then
+// the Machines and Nodes that may use them, because a Machine exists before its server. access must
+// have Control and Target. After each server, Look calls progress with the number of servers read;
+// the calls do not overlap.
+//
+// Look returns an error if no project can be searched, or if it cannot read the Machines or
+// MachineClasses of all namespaces, the Nodes of the target cluster, or the other servers of a
+// server's cluster. A server that cannot be read gets an Outcome instead.
 func Look(ctx context.Context, access *account.Access, ids []string, progress func(read int)) (*Plan, error) {
 	p := &Plan{access: access, ofCluster: map[string][]string{}, reading: make(chan struct{}, 1)}
 	if err := p.readPlaces(ctx); err != nil {
@@ -233,7 +240,7 @@ func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	if len(failures) > 0 {
 		server.end(Unknown, "%v", errors.Join(failures...))
 	} else {
-		server.end(NotFound, "not found in %s", strings.Join(p.Places, ", "))
+		server.end(NotFound, "no server in %s has this ID: check ID, namespace and context", strings.Join(p.Places, ", "))
 	}
 	return nil
 }
@@ -260,7 +267,7 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 		return nil, fmt.Errorf("cannot identify orphans without the Machines of all namespaces: %w", err)
 	}
 	if err := p.access.Target.List(ctx, &nodes); err != nil {
-		return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
+		return nil, fmt.Errorf("listing the Nodes of the target cluster: %w", err)
 	}
 	known.owners, known.nodes = account.NewOwners(known.machines), nodes.Items
 	p.last = known
@@ -311,7 +318,7 @@ func (p *Plan) readCluster(ctx context.Context, server *Server, known *facts) er
 	return errors.Join(slices.Collect(maps.Values(failures))...)
 }
 
-// ToDelete returns the servers without an outcome.
+// ToDelete returns the servers that may be deleted and have not been yet: those without an Outcome.
 func (p *Plan) ToDelete() (all []*Server) {
 	for _, server := range p.Servers {
 		if server.Outcome == "" {
@@ -365,7 +372,7 @@ func (p *Plan) refusal(server *observation, known *facts) string {
 			"use the control cluster with its Machines or, if that is gone, see kubernetes/runbooks.md",
 			account.ClusterText(account.ClusterLabels(server.Labels)))
 	case server.date.IsZero(), server.CreatedAt.IsZero():
-		return "its age is unknown: the API shows no creation time, or its answer no Date; ask STACKIT"
+		return "its age is unknown: the API's answer lacks the creation time or the Date header; ask STACKIT"
 	case age < minAge:
 		return fmt.Sprintf("it is only %s old and may still be in creation: try again when it is older than %s",
 			age.Round(time.Second), minAge)

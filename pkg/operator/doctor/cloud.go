@@ -81,7 +81,7 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	}
 	switch {
 	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
-		d.notTried("the API: its credentials are in the cluster's MachineClasses, unless flags name others")
+		d.notTried("the API: its credentials are in the cluster's MachineClasses, which cannot be read: give them by flags")
 	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
 		d.unknown(subject, problem.Error(), "")
 	case errors.As(problem, &status):
@@ -95,7 +95,7 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 // the error contains it.
 func credentialsRemedy(err *spi.CredentialsError) string {
 	if err.Identity {
-		return "renew the token, or correct what the Secret names"
+		return "renew the token, or correct the workload identity's fields in the Secret"
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 	const subject = "clock"
 	p.first = p.ask(ctx, &driverReads[0])
 	if p.first.date.IsZero() {
-		p.notTried("the clock: no answer has a Date")
+		p.notTried("the clock: no answer had a Date header")
 		return
 	}
 	ahead, behind := p.first.start.Sub(p.first.date.Add(time.Second)), p.first.date.Sub(p.first.end)
@@ -165,16 +165,16 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 	if behind > ahead {
 		skew, direction = behind, "behind"
 	}
-	found := fmt.Sprintf("%s %s the Date of the answer", max(skew, 0).Round(time.Second), direction)
-	const remedy = "synchronise this computer's clock (NTP), and check those of the sidecar's nodes, too: " +
-		"tokens are asked for with the local time"
+	found := fmt.Sprintf("%s %s the Date header of STACKIT's answer", max(skew, 0).Round(time.Second), direction)
+	const remedy = "synchronise this computer's clock (NTP), and check the clocks of the sidecar's nodes, too: " +
+		"token requests carry the local time"
 	switch {
 	case skew > clockWrong:
 		p.wrong(subject, found, remedy)
 	case skew > clockHint:
 		p.hint(subject, found, remedy)
 	default:
-		p.fine(subject, "agrees with the Date of the answer")
+		p.fine(subject, "agrees with the Date header of STACKIT's answer")
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &unusable):
 		p.wrong(subject, "not requested: "+unusable.Error(), credentialsRemedy(unusable))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not requested: "+err.Error()+": the path is one of the sidecar's pod",
+		p.unknown(subject, "not requested: "+err.Error()+": the path exists only in the sidecar's Pod",
 			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
@@ -201,7 +201,7 @@ func (p *accountCheck) checkToken(context.Context) {
 			"try again later; if the problem persists, check the endpoint, and the proxy and the CAs of this computer")
 	case account.Status(p.first.err) == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
-			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
+			"check the clock, and that the endpoints of API and token belong to the same environment of STACKIT")
 	case errors.As(err, &unanswered), errors.Is(err, context.DeadlineExceeded):
 		p.notTried("the token: no answer of the API shows whether it accepts the token")
 	default:

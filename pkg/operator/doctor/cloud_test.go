@@ -206,9 +206,9 @@ func TestAccounts(t *testing.T) {
 		"a Secret without project": {func(_ *testing.T, s *sick) { delete(s.secret, "projectId") },
 			1, []string{"WRONG credentials: ", "projectId"}},
 		"a clock that is ahead": {func(_ *testing.T, s *sick) { s.date = -time.Minute },
-			1, []string{"WRONG clock: ", "ahead of the Date of the answer", "synchronise this computer's clock"}},
+			1, []string{"WRONG clock: ", "ahead of the Date header of STACKIT's answer", "synchronise this computer's clock"}},
 		"a clock that is behind": {func(_ *testing.T, s *sick) { s.date = 15 * time.Second },
-			0, []string{"HINT clock: ", "behind the Date of the answer"}},
+			0, []string{"HINT clock: ", "behind the Date header of STACKIT's answer"}},
 		"a clock that costs tokens": {func(_ *testing.T, s *sick) {
 			s.date = -2 * time.Hour
 			s.cloud.Inject(iaasmock.Fault{Operation: fault.OperationToken, TokenSkew: 2 * time.Hour})
@@ -350,7 +350,7 @@ func TestIdentities(t *testing.T) {
 			0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
 		"a file that is not here": {0, nil, podFile,
 			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not requested: ",
-				"the path is one of the sidecar's pod"}},
+				"the path exists only in the sidecar's Pod"}},
 		"a file elsewhere": {0, nil, "/a/token",
 			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
 		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",

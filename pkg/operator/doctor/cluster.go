@@ -53,7 +53,7 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 		return
 	}
 	if len(classes) == 0 {
-		d.hint(subject, "there is none", "set the namespace of the Machines with -n")
+		d.hint(subject, "there are none", "set the namespace of the Machines with -n")
 	}
 	clusters := map[string]string{}
 	for _, class := range classes {
@@ -99,8 +99,9 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	}
 	if len(inputs.ClusterLabels) == 0 {
 		d.hint(subject, "has no cluster label: servers are distinguished only by the names of Machine and class",
-			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, "+
-				"with a value for this cluster alone, and roll to it; never add it to a class that has machines")
+			"where clusters share a project, create a class whose providerSpec.labels have a key that ends in /cluster, "+
+				"with a value unique to this cluster, and roll the machines to it; "+
+				"never add such a label to a class that has machines")
 	}
 	if len(d.result.Findings) == before {
 		d.fine(subject, fmt.Sprintf("provider, credentials and %s are present, in %s",
@@ -127,8 +128,9 @@ func (d *Doctor) checkClusterLabels(ctx context.Context, clusters map[string]str
 		for key, value := range class.Inputs.ClusterLabels {
 			if clusters[key] == value {
 				d.hint("cluster label "+key+"="+value,
-					"also that of "+class.Subject()+": in one project, the two delete each other's servers",
-					"unless their projects differ, give each cluster a value of its own, in new classes, and roll to them")
+					"also the label of "+class.Subject()+": in one project, the two clusters delete each other's servers",
+					"unless their projects differ, create new classes with a unique value for each cluster, "+
+						"and roll the machines to them")
 			}
 		}
 	}
@@ -226,7 +228,7 @@ func isOtherSidecar(container *corev1.Container) bool {
 
 // asMigration is the remedy for states that are correct during a migration of Machines. Another provider's manager must
 // never start on rewritten ProviderIDs.
-const asMigration = "right during a migration: start nothing before its step (kubernetes/migration.md)"
+const asMigration = "correct during a migration: start nothing before the step that starts it (kubernetes/migration.md)"
 
 // beforeStart is the remedy instead of a command that starts the manager: without its Machines, it
 // deletes their servers.
@@ -238,7 +240,7 @@ func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar !
 
 func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) {
 	if found == nil {
-		text := fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace)
+		text := fmt.Sprintf("no Deployment of namespace %s has its container", d.Namespace)
 		switch {
 		case d.otherSidecar != nil:
 			d.wrong(subject, fmt.Sprintf("%s, but Deployment %s has image %s", text,
@@ -266,7 +268,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():
-		d.wrong(subject, text+" with "+leaderElectOff+": they work against each other",
+		d.wrong(subject, text+" with "+leaderElectOff+": the replicas work against each other",
 			"remove the flag, or scale to one replica")
 	case ready < wanted:
 		d.hint(subject, text, lookAtPods)
@@ -281,9 +283,9 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 	const subject = "manager's version"
 	switch _, tag := imageName(manager.container.Image); tag {
 	case managerVersion:
-		d.fine(subject, tag+", as the sidecar's library")
+		d.fine(subject, tag+", the version of the sidecar's library")
 	case "":
-		d.unknown(subject, "the image's tag does not show it", "use the image of "+managerVersion)
+		d.unknown(subject, "the image has no tag that shows it", "use the image with the tag "+managerVersion)
 	default:
 		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion),
 			"use compatible versions (kubernetes/upgrade.md)")
@@ -305,7 +307,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
 		d.wrong(subject, "does not exist: no Pod has ever led",
-			"see the line about its Deployment; with "+leaderElectOff+" there is none, and only one replica may run")
+			"see the line about its Deployment; with "+leaderElectOff+" there is no lease, and only one replica may run")
 		return
 	}
 	if err != nil {
@@ -319,7 +321,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string, of *workload) {
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
 	age := d.Clock.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
-	found := fmt.Sprintf("%s holds it, renewed %s ago, for %s", holder, max(age, 0), duration)
+	found := fmt.Sprintf("%s holds it, renewed %s ago, valid for %s", holder, max(age, 0), duration)
 	if age > duration {
 		d.wrong(subject, found+": no Pod leads now", "see the line about its Deployment, and check this computer's clock")
 		return

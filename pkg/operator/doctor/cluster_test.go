@@ -125,7 +125,7 @@ func TestCluster(t *testing.T) {
 			"FINE manager's version: v", "FINE sidecar: container sidecar of Deployment shoot--demo/mcm",
 			"FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
 			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: " +
-				"it uses the Pod's own token\nnot tried: POST, PATCH and DELETE: "}},
+				"it uses the Pod's own token, which must not leave the Pod\nnot tried: POST, PATCH and DELETE: "}},
 		"a class without userData": {func(c *clinic) { delete(c.secret().Data, "userData") },
 			1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
 		"a class whose Secret does not exist": {func(c *clinic) { c.remove(c.secret()) },
@@ -155,15 +155,15 @@ func TestCluster(t *testing.T) {
 			0, []string{"HINT MachineClass shoot--demo/worker: has no cluster label"}},
 		"a namespace without classes": {func(c *clinic) { c.remove(c.class()) },
 			2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT in namespace shoot--demo",
-				"HINT MachineClasses of namespace shoot--demo: there is none"}},
+				"HINT MachineClasses of namespace shoot--demo: there are none"}},
 		"another namespace's cluster label": {func(c *clinic) { other(c) },
 			0, []string{"HINT cluster label kubernetes.io/cluster=shoot--demo--laptop: " +
-				"also that of MachineClass other/theirs: in one project, the two delete each other's servers"}},
+				"also the label of MachineClass other/theirs: in one project, the two clusters delete each other's servers"}},
 		"another cluster's label": {func(c *clinic) { other(c).ProviderSpec = testrig.Class("x", nil).ProviderSpec },
 			0, nil},
 
 		"no Deployment": {func(c *clinic) { c.remove(c.deployment) },
-			1, []string{"WRONG manager: no Deployment of namespace shoot--demo has a container of it",
+			1, []string{"WRONG manager: no Deployment of namespace shoot--demo has its container",
 				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
@@ -174,7 +174,7 @@ func TestCluster(t *testing.T) {
 			machine := testrig.Machine("worker-1", "worker", "")
 			machine.Annotations = map[string]string{"stackit.cloud/migrated-machine": "true"}
 			c.Add(machine)
-		}, 1, []string{"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it; " + asMigration}},
+		}, 1, []string{"WRONG sidecar: no Deployment of namespace shoot--demo has its container; " + asMigration}},
 		"scaled to 0, with Machines that are being migrated": {func(c *clinic) {
 			c.deployment.Spec.Replicas = ptr.To[int32](0)
 			machine := testrig.Machine("worker-1", "worker", "")
@@ -184,16 +184,16 @@ func TestCluster(t *testing.T) {
 		"another provider's manager, scaled to 0": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Image = ptr.To[int32](0), "a/machine-controller-manager-provider-openstack:v1"
 		}, 1, []string{"WRONG manager: ", "scaled to 0; " + asMigration,
-			"WRONG sidecar: no Deployment of namespace shoot--demo has a container of it, " +
+			"WRONG sidecar: no Deployment of namespace shoot--demo has its container, " +
 				"but Deployment mcm has image a/machine"}},
 		"one of two ready": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) },
 			0, []string{"HINT sidecar: ", "1 of 2 ready"}},
 		"two that do not elect": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Args = ptr.To[int32](2), append(c.sidecar.Args, leaderElectOff)
-		}, 1, []string{"they work against each other"}},
+		}, 1, []string{"the replicas work against each other"}},
 		"two whose command says so": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Command = ptr.To[int32](2), []string{"/sidecar", leaderElectOff}
-		}, 1, []string{"they work against each other"}},
+		}, 1, []string{"the replicas work against each other"}},
 		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") },
 			1, []string{"WRONG sidecar: ", "--namespace=other"}},
 		"another namespace's, in an argument of its own": {
@@ -219,8 +219,8 @@ func TestCluster(t *testing.T) {
 			2, []string{"UNKNOWN cluster with the Machines: not checked: namespace typo does not exist"}},
 		"a Secret of another namespace": {
 			func(c *clinic) { c.secret().Namespace, c.class().SecretRef.Namespace = "other", "other" },
-			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist: " +
-				"the sidecar reads only Secrets of its own namespace"}},
+			1, []string{"WRONG MachineClass shoot--demo/worker: Secret other/credentials does not exist " +
+				"for the sidecar, which reads only Secrets of its own namespace"}},
 
 		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
 			1, []string{"WRONG lease machine-controller: does not exist: no Pod has ever led"}},
@@ -239,7 +239,7 @@ func TestCluster(t *testing.T) {
 		"no target cluster": {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" },
 			0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
 		"the sidecar's own cluster": {func(c *clinic) { c.sidecar.Args = c.sidecar.Args[1:] },
-			0, []string{"not tried: the sidecar's login to the target cluster, its own: it uses the Pod's own token"}},
+			0, []string{"not tried: the sidecar's login to the target cluster, which is its own cluster: it uses the Pod's"}},
 		"a Secret of which one key is mounted": {func(c *clinic) {
 			c.target.Data["config"] = c.target.Data["kubeconfig"]
 			delete(c.target.Data, "kubeconfig")
@@ -267,7 +267,7 @@ func TestCluster(t *testing.T) {
 				{Secret: &corev1.SecretProjection{LocalObjectReference: reference,
 					Items: []corev1.KeyToPath{{Key: "token", Path: "token"}}}},
 			}
-		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, whose expiry is unknown"}},
+		}, 0, []string{"FINE login to the target cluster: https://kube-apiserver, expiry unknown"}},
 		"a kubeconfig without its user": {
 			func(c *clinic) {
 				text := string(c.target.Data["kubeconfig"])
@@ -283,12 +283,12 @@ func TestCluster(t *testing.T) {
 		}, 2, []string{"UNKNOWN login to the target cluster: cannot be read: reading ConfigMap none"}},
 		"a program instead": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") },
-			1, []string{"has no token or certificate from the sidecar's Secrets"}},
+			1, []string{"has no token or certificate, inline or in a file that the sidecar mounts"}},
 		"a file of somebody": {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "tokenFile: /etc/passwd") },
 			1, []string{"has no token or certificate"}},
 		"a name that Pods know": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://kube-apiserver", "", "token: canary") },
-			0, []string{"FINE login to the target cluster: https://kube-apiserver, whose expiry is unknown",
+			0, []string{"FINE login to the target cluster: https://kube-apiserver, expiry unknown",
 				"not tried: reading Nodes with the sidecar's login: only Pods can resolve kube-apiserver"}},
 		"a cluster that is not up": {
 			func(c *clinic) { c.target.Data = kubeconfig("https://127.0.0.1:1", "", "token: canary") },

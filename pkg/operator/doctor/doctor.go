@@ -20,7 +20,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// Doctor runs one examination. It must not be reused.
+// Doctor checks the credentials and the cluster of an Access. Examine may be called only once.
 type Doctor struct {
 	*account.Access
 	// ConfigError is the error in the Config of Sessions; nil if there is none. If it is set, the
@@ -64,7 +64,8 @@ var clusterChecks = []func(*Doctor, context.Context){
 	(*Doctor).checkTarget,
 }
 
-// Examine runs all checks and returns their findings.
+// Examine runs all checks, changes nothing, and returns their findings in the order of the checks. A
+// check that was not possible appears as an Unknown finding or in NotTried.
 func (d *Doctor) Examine(ctx context.Context) *Result {
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
@@ -160,7 +161,7 @@ func (d *Doctor) notTried(what string) {
 func (d *Doctor) unread(subject string, err error) {
 	remedy := ""
 	if apierrors.IsForbidden(err) {
-		remedy = "log in with an account that may do that, or ask for the right"
+		remedy = "log in as a user who has this permission, or ask for it"
 	}
 	d.unknown(subject, "cannot be read: "+err.Error(), remedy)
 }

@@ -40,7 +40,7 @@ const (
 // used outside the Pod.
 func (d *Doctor) checkTarget(ctx context.Context) {
 	if d.sidecar == nil {
-		d.notTried("the sidecar's " + subjectTarget + ": no Deployment of it was found")
+		d.notTried("the sidecar's " + subjectTarget + ": no Deployment of the sidecar was found")
 		return
 	}
 	file := d.sidecar.flag("target-kubeconfig")
@@ -49,7 +49,7 @@ func (d *Doctor) checkTarget(ctx context.Context) {
 		d.fine(subjectTarget, "the sidecar has no target cluster")
 		return
 	case "": // its own cluster (v0.62.1 app.go:88)
-		d.notTried("the sidecar's " + subjectTarget + ", its own: " + errOwnToken.Error())
+		d.notTried("the sidecar's " + subjectTarget + ", which is its own cluster: " + errOwnToken.Error())
 		return
 	}
 	files, err := d.mountedFiles(ctx, path.Dir(file))
@@ -135,14 +135,15 @@ func (d *Doctor) contentOf(
 	return nil, nil, nil
 }
 
-var errOwnToken = errors.New("it uses the Pod's own token")
+var errOwnToken = errors.New("it uses the Pod's own token, which must not leave the Pod")
 
 // loginOf returns the login of a kubeconfig. It uses only the mounted files: it runs no program and reads no local
 // file. Its errors never contain the kubeconfig's content.
 func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	config, err := clientcmd.Load(files[path.Base(file)])
 	if err != nil || config.Contexts[config.CurrentContext] == nil {
-		return nil, fmt.Errorf("no Secret or ConfigMap of the sidecar has a kubeconfig for --target-kubeconfig=%s", file)
+		return nil, fmt.Errorf("no Secret or ConfigMap that the sidecar mounts has a kubeconfig with a current "+
+			"context for --target-kubeconfig=%s", file)
 	}
 	current := config.Contexts[config.CurrentContext]
 	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
@@ -176,8 +177,8 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	case auth.TokenFile == ownToken:
 		return login, errOwnToken
 	case login.BearerToken == "" && len(login.CertData) == 0:
-		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token or certificate "+
-			"from the sidecar's Secrets", file)
+		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token or certificate, "+
+			"inline or in a file that the sidecar mounts", file)
 	}
 	return login, nil
 }
@@ -205,8 +206,8 @@ func validity(login *rest.Config) (begin, end time.Time) {
 
 // tryLogin reads one Node. A host name known only inside the cluster, as in Gardener, cannot be reached from here.
 func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
-	const renew = "renew what the sidecar's Secret has: kubernetes/README.md, \"The token\""
-	verdict, remedy, found := report.Fine, "", login.Host+", whose expiry is unknown"
+	const renew = "renew the login in the sidecar's Secret (kubernetes/README.md, \"The token\")"
+	verdict, remedy, found := report.Fine, "", login.Host+", expiry unknown"
 	if begin, end := validity(login); !end.IsZero() {
 		left, until := end.Sub(d.Clock.Now()), end.UTC().Format(time.DateTime)
 		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, until)

@@ -238,7 +238,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			"unknown, Secret missing", "Secret shoot--demo/credentials does not exist " + remedyNoSecret},
 		"a Secret of another namespace": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
 			r.Objects[1].(*v1alpha1.MachineClass).SecretRef.Namespace = "other"
-		}, "unknown, Secret missing", "the sidecar reads only Secrets of its own namespace"},
+		}, "unknown, Secret missing", "for the sidecar, which reads only Secrets of its own namespace"},
 		"a project that looks empty": {func(r *testrig.Rig, _ *v1alpha1.Machine) {
 			r.Access.Clock = instantly{}
 			r.Cloud.Inject(iaasmock.Fault{EmptyProject: true})

@@ -15,9 +15,9 @@ import (
 const (
 	// ExitFine means that nothing is wrong.
 	ExitFine = 0
-	// ExitWrong means that a check failed, or that a search found something.
+	// ExitWrong means that a check found an error, or that a server was not deleted.
 	ExitWrong = 1
-	// ExitUnknown means that a check was not possible. The output gives the reason.
+	// ExitUnknown means that something could not be read, checked or found. The output gives the reason.
 	ExitUnknown = 2
 	// ExitUsage means that the command line is invalid.
 	ExitUsage = 64
@@ -46,7 +46,7 @@ type Position struct {
 	Column int    `json:"column"`
 }
 
-// String returns the position as compilers write it: file:line:column.
+// String returns the position as compilers write it: file:line:column, or only the file if Line is 0.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -120,7 +120,8 @@ func OneLine(text string) string {
 	}, strings.Join(strings.Fields(text), " "))
 }
 
-// Some joins names, but only the first few of many: "a, b, c and 4 more".
+// Some joins up to three names with commas; of more names, it joins the first three and counts the
+// others: "a, b, c and 4 more".
 func Some(names []string) string {
 	const maxNames = 3
 	if len(names) <= maxNames {

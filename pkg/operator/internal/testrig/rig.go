@@ -49,7 +49,7 @@ type Rig struct {
 	Objects []client.Object
 	// Funcs intercepts reads of the clusters, to make them fail.
 	Funcs interceptor.Funcs
-	// Clusterless means that MakeClusters makes no clusters.
+	// Clusterless means that MakeClusters creates no clusters.
 	Clusterless bool
 }
 
@@ -63,7 +63,8 @@ func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	return NewOver(t, cloud, server.URL, spi.NewTransport())
 }
 
-// NewOver returns a rig whose cloud is at url, behind the transport.
+// NewOver returns a rig like New's, for a cloud that the caller serves at url. The rig's requests to it
+// are sent through the transport.
 func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
 	t.Helper()
 	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
@@ -126,7 +127,7 @@ func (r *Rig) ServerAt(region, network, name string, labels map[string]string) s
 	return server.GetId()
 }
 
-// Labels returns the labels that the driver gives a server.
+// Labels returns the labels that the driver gives a server; without a cluster label if cluster is "".
 func Labels(machine, class, cluster string) map[string]string {
 	all := map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}
 	if cluster != "" {
@@ -152,7 +153,8 @@ func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
 	}
 }
 
-// Machine returns a running Machine with this server. The Machine is an hour old.
+// Machine returns a running Machine, an hour old, with this server; without a ProviderID if serverID
+// is "".
 func Machine(name, class, serverID string) *v1alpha1.Machine {
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	made := &v1alpha1.Machine{
@@ -168,14 +170,15 @@ func Machine(name, class, serverID string) *v1alpha1.Machine {
 	return made
 }
 
-// InPhase changes the Machine's phase, removes its ProviderID, and returns it.
+// InPhase changes the Machine's phase, removes its ProviderID, and returns the Machine.
 func InPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
 	made.Spec.ProviderID = ""
 	made.Status.CurrentStatus.Phase = phase
 	return made
 }
 
-// WithNode returns the Machine with the condition that the manager copied from its Node.
+// WithNode sets the Machine's conditions to a condition Ready, as the manager copies it from the Node,
+// and returns the Machine.
 func WithNode(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Machine {
 	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 	return made

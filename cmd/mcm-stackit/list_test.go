@@ -143,7 +143,7 @@ func TestRequestTimeout(t *testing.T) {
 				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 3s"}},
 		"doctor": {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
 		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"},
-			[]string{"not checked to the end: "}},
+			[]string{"not fully checked: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -51,7 +51,7 @@ func TestValidateJourney(t *testing.T) {
 	const checked = "Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret"
 	run("-f", "-").expect(t, 0, checked+": nothing is wrong.\n")
 	run("-k", folder).expect(t, 0, checked+": nothing is wrong.\n")
-	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: skipped\n",
+	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: lacks apiVersion or kind: skipped\n",
 		checked+", with 2 hints: nothing is wrong.\n")
 	broken := run("-f", folder, "-R")
 	broken.expect(t, 1, "/below/broken.yaml:4:1: manifest: this key is set twice; remove one\n")
@@ -61,7 +61,8 @@ func TestValidateJourney(t *testing.T) {
 
 	run("-f", "-", "--online").expect(t, 0, checked+": nothing is wrong.\n")
 	cloud.Inject(iaasmock.Fault{Operation: "GetImage", Status: 403})
-	run("-f", "-", "--online").expect(t, 0, "not checked: image 30000000-0000-4000-8000-000000000001 (iaas.image.get)\n")
+	run("-f", "-", "--online").expect(t, 0,
+		"not checked: image 30000000-0000-4000-8000-000000000001 (no permission for iaas.image.get)\n")
 }
 
 // canary is in the user data of manifests.

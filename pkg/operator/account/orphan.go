@@ -178,7 +178,7 @@ func ParseClusterLabel(text string) (map[string]string, error) {
 	return labels, nil
 }
 
-// ClusterLabels returns those labels that name a cluster: their key ends in /cluster.
+// ClusterLabels returns the labels that name a cluster: their keys end in /cluster.
 func ClusterLabels(labels map[string]string) map[string]string {
 	found := maps.Clone(labels)
 	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })

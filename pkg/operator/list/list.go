@@ -62,8 +62,8 @@ type Server struct {
 	ServerName string `json:"name"`
 	ProjectID  string `json:"projectId"`
 	Region     string `json:"region"`
-	// Cluster is the checked cluster label that the server matches, as key=value, or else the
-	// server's own cluster label; "" if it has none.
+	// Cluster is the cluster label of the owner's class, else the checked cluster label that the
+	// server matches, else the server's own, as key=value; "" if there is none.
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
 	// Machine and MachineNamespace name the Machine that owns the server. Without an owner, MachineNamespace is "" and
@@ -74,16 +74,16 @@ type Server struct {
 	MachineType      string `json:"machineType"`
 	Zone             string `json:"zone,omitempty"`
 	Notes            []Note `json:"notes,omitempty"`
-	// Addresses are the addresses of the server's NICs; only Unknown if they could not be read.
-	// Addresses is set only by a query about one Machine or server, Console only by a query about
-	// one server.
+	// Addresses are the IP addresses of the server's NICs, or the single element Unknown if they could
+	// not be read; nil unless the query is about one Machine or server. Console is nil unless the
+	// query is about one server.
 	Addresses []string `json:"addresses,omitempty"`
 	Console   *Console `json:"console,omitempty"`
 }
 
 // Console is the result of reading a server's console log. Cause is the cause of a failure, as
 // listed in kubernetes/runbooks.md: "" if no pattern matches, Unknown if the log could not be read.
-// Lines shows the matching lines.
+// Lines are the matching lines; nil if the server's user data is unknown, which they may repeat.
 type Console struct {
 	Cause string   `json:"cause"`
 	Lines []string `json:"lines,omitempty"`
@@ -103,9 +103,9 @@ func (s *Server) DeepCopyObject() runtime.Object {
 	return &same
 }
 
-// Result is the result of Read.
+// Result holds the Machines and servers that a Query selects, and what could not be read.
 type Result struct {
-	// Time is when the data was read.
+	// Time is when Read began.
 	Time time.Time
 	// Machines are the Machines of the query, sorted by namespace and name.
 	Machines []*Machine
@@ -121,9 +121,9 @@ type Result struct {
 	// NotChecked counts the managed servers of other clusters, which no class here names, by
 	// cluster label.
 	NotChecked map[string]int
-	// Stale lists the namespaces whose readiness is out of date, and for how long, as sentences.
+	// Stale has a sentence for each namespace whose readiness is out of date, with the time since when.
 	Stale []string
-	// Unknown lists the data that could not be read, and the cause, each cause only once.
+	// Unknown has a line for each cause why data could not be read, with the data: "servers unknown: …".
 	Unknown []string
 }
 
@@ -157,15 +157,15 @@ type NoteKind string
 
 // The kinds of notes.
 const (
-	// NoteStuck marks a Machine whose last operation failed. About is the driver's reason, or the
-	// manager's code if the text has no reason.
+	// NoteStuck marks a Machine whose last operation failed, or about which the manager has reported
+	// nothing for 10 minutes after its creation. About is the driver's reason, else the manager's code.
 	NoteStuck NoteKind = "stuck"
 	// NoteListedOtherwise marks a Machine whose server the manager will delete as an orphan: the
 	// driver lists the server with a ProviderID that differs from the Machine's.
 	NoteListedOtherwise NoteKind = "ProviderID in another form"
 	// NoteOrphan marks a server that is an orphan according to account.WhoseIs.
 	NoteOrphan NoteKind = "orphan"
-	// NoteDuplicate marks a second server of a Machine.
+	// NoteDuplicate marks a surplus server of a Machine, which needs only one.
 	NoteDuplicate NoteKind = "duplicate"
 	// NoteAnothers marks a server that a Machine names but, by the server's labels, does not own.
 	NoteAnothers NoteKind = "labels of another"
@@ -180,12 +180,13 @@ const (
 	NoteElsewhere NoteKind = "in another project or region"
 	// NoteSecretMissing marks a Machine whose class refers to a Secret that does not exist.
 	NoteSecretMissing NoteKind = "Secret missing"
-	// NoteNoServer marks a Machine whose server does not exist.
+	// NoteNoServer marks a Machine whose server does not exist or is being deleted.
 	NoteNoServer NoteKind = "no server"
-	// NoteNeverJoined marks a Machine whose server runs, but did not join the target cluster in
-	// time.
+	// NoteNeverJoined marks a Machine whose server is ACTIVE and at least 5 minutes old, but whose Node
+	// never joined the target cluster.
 	NoteNeverJoined NoteKind = "no Node"
-	// NoteStranger marks a server that belongs to none of the clusters here.
+	// NoteStranger marks a server that lacks one of the driver's labels or belongs to none of the
+	// checked clusters. Only a query about one server shows it.
 	NoteStranger NoteKind = "not managed here"
 	// NoteFault marks a server in state ERROR.
 	NoteFault NoteKind = "fault"
@@ -219,14 +220,15 @@ func (n *Note) String() string {
 	}
 }
 
-// IsHealthy reports whether a Machine has a running server, a ready Node and no notes.
+// IsHealthy reports whether a Machine has a running server, a ready Node and no notes, and its last
+// operation did not fail.
 func (m *Machine) IsHealthy() bool {
 	server, last := provider.Server{Status: m.State}, m.LastOperation
 	return m.Ready == Ready && server.IsActive() && len(m.Notes) == 0 &&
 		(last == nil || last.State != v1alpha1.MachineStateFailed)
 }
 
-// IsOrphan reports whether the server is an orphan.
+// IsOrphan reports whether the server has a note of the kind NoteOrphan.
 func (s *Server) IsOrphan() bool { return hasNote(s.Notes, NoteOrphan) }
 
 func hasNote(notes []Note, kind NoteKind) bool {

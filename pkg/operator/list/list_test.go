@@ -823,7 +823,8 @@ func TestAListThatLacksMany(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	want := []string{
-		"other servers of Machines unknown: the list of project " + iaasmock.DefaultProjectID + " in eu01 lacks more than 8",
+		"other servers of Machines unknown: the list of project " + iaasmock.DefaultProjectID + " in eu01 lacks more than " +
+			"8 servers that Machines name",
 	}
 	if diff := cmp.Diff(want, found.Unknown); diff != "" {
 		t.Errorf("unknown (-want +got):\n%s", diff)

@@ -41,13 +41,13 @@ const (
 const (
 	remedyLostClass  = "create the class again: the manager and the driver cannot work without it"
 	remedyNoServer   = "delete the Machine: its MachineSet, if it has one, creates another"
-	remedyProviderID = "correct spec.providerID or, if it names the right project, restore that in the Secret: " +
-		"servers do not move"
-	remedyElsewhere = "restore project and region in class and Secret: servers do not move"
+	remedyProviderID = "correct spec.providerID or, if its project is right, restore that project in the Secret: " +
+		"a server cannot move to another project"
+	remedyElsewhere = "restore the server's project and region in class and Secret: a server cannot move to others"
 	remedyNoSecret  = "create the Secret in the namespace of the class: the driver is not called without it"
 	remedyRestore   = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
-	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
+	remedyDeleting  = "nothing: its deletion has begun; if it does not end, give the server's ID to STACKIT"
 	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 	remedySeveral = "write the ProviderID of the right server into the Machine's spec.providerID: " +
@@ -160,7 +160,7 @@ func listedNotes(v *serverView) []Note {
 
 func listedOtherwise(v *serverView) Note {
 	return Note{Kind: NoteListedOtherwise, Remedy: remedyOtherwise,
-		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s",
+		Reason: fmt.Sprintf("the Machine's ProviderID is %s, but for this server the driver lists %s",
 			report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
 		Cause: "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}
 }

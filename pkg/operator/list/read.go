@@ -250,7 +250,8 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 			continue // it is another Machine's
 		}
 		if at.asked++; at.asked > maxByID {
-			s.miss("other servers of Machines", fmt.Sprintf("the list of %v lacks more than %d", at, maxByID))
+			s.miss("other servers of Machines",
+				fmt.Sprintf("the list of %v lacks more than %d servers that Machines name", at, maxByID))
 			continue
 		}
 		found = s.readByID(ctx, at, id) || found

@@ -135,7 +135,7 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, name, http.NoBody)
 	if err != nil {
-		return nil, errors.New("is not a URL")
+		return nil, errors.New("not a valid URL")
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -147,11 +147,11 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d", response.StatusCode)
+		return nil, fmt.Errorf("HTTP status %d", response.StatusCode)
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxURL+1))
 	if err == nil && len(content) > maxURL {
-		err = errors.New("is larger than 1 MiB")
+		err = errors.New("larger than the limit of 1 MiB")
 	}
 	return content, err
 }
@@ -223,7 +223,7 @@ func namedBy(read *types.Kustomization) []string {
 
 func kustomized(folder string) ([]byte, error) {
 	if isURL(folder) {
-		return nil, errors.New("is not on this computer: remote resources are not read")
+		return nil, errors.New("not on this computer: remote resources are not read")
 	}
 	if err := checkLocal(folder, map[string]bool{}); err != nil {
 		return nil, err

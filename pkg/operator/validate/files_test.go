@@ -100,8 +100,8 @@ func TestDocuments(t *testing.T) {
 		"the same object twice": {badClass + "---\n" + badClass,
 			1, "-:9:18: MachineClass default/bad: metadata.name: is defined twice, first at -:3:18"},
 		"no object": {"a: b\n", 1,
-			"-:1:1: manifest: has no apiVersion and kind: must be a Kubernetes object"},
-		"text":                        {"hello", 1, "has no apiVersion and kind"},
+			"-:1:1: manifest: lacks apiVersion or kind: must be a Kubernetes object"},
+		"text":                        {"hello", 1, "lacks apiVersion or kind"},
 		"empty":                       {"# nothing\n---\n---\nnull\n", 2, nothingToCheck},
 		"a Secret that no class uses": {secretOf, 2, nothingToCheck},
 		"List of nothing":             {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
@@ -170,7 +170,7 @@ func folder(t *testing.T) string {
 func TestFiles(t *testing.T) {
 	t.Chdir(folder(t))
 	const (
-		passedOver = "values.yaml:1:1: manifest: has no apiVersion and kind: skipped"
+		passedOver = "values.yaml:1:1: manifest: lacks apiVersion or kind: skipped"
 		is         = " MachineClass default/bad: provider: Unsupported value"
 	)
 	for name, row := range map[string]struct {
@@ -179,7 +179,7 @@ func TestFiles(t *testing.T) {
 		says  []string
 	}{
 		"folder": {resource.FilenameOptions{Filenames: []string{"."}},
-			2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: skipped"}},
+			2, []string{passedOver, "kustomization.yaml:1:1: manifest: lacks apiVersion or kind: skipped"}},
 		"folder, with those below": {resource.FilenameOptions{Filenames: []string{"."}, Recursive: true}, 1,
 			[]string{passedOver, "below/broken.yml:4:11:" + is, "below/deeper/b.json:1:1: manifest: is not YAML"}},
 		"file": {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}},
@@ -189,7 +189,7 @@ func TestFiles(t *testing.T) {
 		"pattern": {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}},
 			1, []string{"below/broken.yml:4:11:" + is}},
 		"named itself": {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}},
-			1, []string{"values.yaml:1:1: manifest: has no apiVersion and kind: must be"}},
+			1, []string{"values.yaml:1:1: manifest: lacks apiVersion or kind: must be"}},
 		"named twice": {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}},
 			2, []string{passedOver}},
 		"kustomize": {resource.FilenameOptions{Kustomize: "."}, 1, []string{"kustomize .:", is}},
@@ -237,8 +237,8 @@ func TestURLs(t *testing.T) {
 		"class": {"/class.yaml?token=s3cr3t", report.ExitWrong,
 			"/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
 		"1 MiB":   {"/full.yaml", report.ExitUnknown, nothingToCheck},
-		"more":    {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: is larger than 1 MiB"},
-		"no such": {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
+		"more":    {"/large.yaml", report.ExitUnknown, "manifest: cannot be read: larger than the limit of 1 MiB"},
+		"no such": {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: HTTP status 404"},
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown,
 			"/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
 	} {

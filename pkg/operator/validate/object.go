@@ -149,7 +149,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	}
 	apiVersion, kind := textOf("apiVersion"), textOf("kind")
 	if apiVersion == "" || kind == "" {
-		const found = "has no apiVersion and kind"
+		const found = "lacks apiVersion or kind"
 		if r.source.itself {
 			r.wrong(report.Wrong, node.Line, node.Column, found+": must be a Kubernetes object")
 		} else {

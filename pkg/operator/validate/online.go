@@ -80,7 +80,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused {
 				remedy = "" // the text says it
 			}
-			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.unchecked)), remedy)
+			c.add(report.Unknown, fmt.Sprintf("%s; not fully checked: %s", text, report.Some(c.unchecked)), remedy)
 		}
 		if len(c.notChecked) > 0 {
 			c.add(report.Hint, "not checked: "+strings.Join(c.notChecked, ", "), "")
@@ -203,7 +203,7 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 	switch {
 	case err == nil, provider.IsNotFound(err), of.what == zones.what && provider.IsPlaceMissing(err):
 	case account.Status(err) == http.StatusForbidden:
-		c.skip(what + " (" + cmp.Or(of.permission, "the service account may not read it") + ")")
+		c.skip(what + " (no permission for " + cmp.Or(of.permission, "this read") + ")")
 		err = errUnchecked
 	default:
 		c.failure, err = err, errUnchecked
@@ -298,7 +298,7 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 			problem = fmt.Sprintf("machine type %s does not exist in region %s", fallback.MachineType, k.account.Region)
 		case own != nil && (own.Vcpus != other.Vcpus || own.Ram != other.Ram):
 			problem = fmt.Sprintf(
-				"%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's own",
+				"%s has %d CPUs and %d MB of memory, %s has %d and %d: cluster-autoscaler counts on the class's type",
 				other.Name, other.Vcpus, other.Ram, own.Name, own.Vcpus, own.Ram)
 		}
 		return problem
@@ -396,7 +396,7 @@ func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	switch {
 	case boot == nil || boot.Size == nil || !k.accepts("bootVolume.size"):
 	case *boot.Size < asked:
-		k.invalid(k.object, size, *boot.Size, "must be at least %d, which the image requires", asked)
+		k.invalid(k.object, size, *boot.Size, "must be at least %d GB, which the image requires", asked)
 	}
 	if asked := image.GetMinRam(); k.machineType != nil && k.machineType.Ram < asked {
 		k.wrong(k.object, "providerSpec.machineType",
@@ -422,10 +422,11 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	const path = "nodeTemplate.architecture"
 	if template.Architecture != nil && *template.Architecture != "" {
 		if *template.Architecture != want {
-			k.invalid(k.object, path, *template.Architecture, "must be %s, that of the image", want)
+			k.invalid(k.object, path, *template.Architecture, "must be %s, the image's architecture", want)
 		}
 	} else if want != autoscalersArchitecture {
-		k.wrong(k.object, path, "Required value: must be %s, that of the image: cluster-autoscaler takes %s",
+		k.wrong(k.object, path, "Required value: must be %s, the image's architecture: without one, cluster-autoscaler "+
+			"assumes %s",
 			want, autoscalersArchitecture)
 	}
 }

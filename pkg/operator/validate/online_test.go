@@ -88,7 +88,7 @@ func TestOnline(t *testing.T) {
 			1, []string{`is in state "CREATING"; must be AVAILABLE`}},
 		"disk too small": {[]string{"{size: 20}", "{size: 9}"},
 			1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: " +
-				"Invalid value: 9: must be at least 10, which the image requires"}},
+				"Invalid value: 9: must be at least 10 GB, which the image requires"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{
 				"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
@@ -114,10 +114,11 @@ func TestOnline(t *testing.T) {
 		"another zone": {with("availabilityZone: eu01-2"),
 			1, []string{`nodeTemplate.zone: Invalid value: "eu01-1": must be "eu01-2", the availabilityZone of the servers`}},
 		"architecture differs": {[]string{image, arm},
-			1, []string{`nodeTemplate.architecture: Invalid value: "amd64": must be arm64, that of the image`}},
+			1, []string{`nodeTemplate.architecture: Invalid value: "amd64": must be arm64, the image's architecture`}},
 		"architecture is missing": {append(template(", architecture: amd64", ""), image, arm),
 			1, []string{
-				`nodeTemplate.architecture: Required value: must be arm64, that of the image: cluster-autoscaler takes amd64`}},
+				`nodeTemplate.architecture: Required value: must be arm64, the image's architecture: ` +
+					`without one, cluster-autoscaler assumes amd64`}},
 		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
 		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
 		"no such snapshot": {source("snapshot", missing, ", size: 20"),
@@ -292,9 +293,9 @@ func TestOutage(t *testing.T) {
 			string(provider.ReasonCredentialsRefused)},
 		"token endpoint fails": {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown)},
 		"no answers": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true},
-			"not checked to the end: " + both},
+			"not fully checked: " + both},
 		"gateway without API": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503},
-			"Service Unavailable; not checked to the end"},
+			"Service Unavailable; not fully checked"},
 		"one service fails": {iaasmock.Fault{Operation: "GetImage", Status: 500},
 			"reading image 30000000-0000-4000-8000-000000000001: "},
 		"answer cannot be read": {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "{}"},

@@ -39,7 +39,7 @@ func userDataHint(text string, isSecret bool) string {
 	case strings.TrimSpace(text) == "":
 		return ""
 	case strings.HasPrefix(text, "\x1f\x8b"):
-		return "is compressed by gzip: the manager replaces no placeholders in it"
+		return "is compressed with gzip: the manager cannot replace placeholders in it"
 	case !hasHeader(text):
 		return headerHint(text)
 	}
@@ -87,7 +87,7 @@ func placeholderHint(text string, isSecret bool) string {
 	for _, found := range placeholders.FindAllString(text, -1) {
 		switch isKnown := slices.Contains(knownPlaceholders, found); {
 		case isKnown && !isSecret:
-			return "has " + found + ", which the manager replaces in a Secret's userData alone: move it there"
+			return "has " + found + ", which the manager replaces only in a Secret's userData: move it there"
 		case !isKnown && isSecret:
 			return "has " + found + ", which nothing replaces: must be " + strings.Join(knownPlaceholders, " or ")
 		}

@@ -28,8 +28,8 @@ type Options struct {
 	Files resource.FilenameOptions
 	// Stdin is the content of the file name "-".
 	Stdin io.Reader
-	// Online also checks with the API that the resources in the manifests exist. It changes nothing
-	// there.
+	// Online also checks with the API that the resources that the classes name exist and fit, and that
+	// the quota suffices. It changes nothing there.
 	Online bool
 	// AllowMissingSecret changes the verdict about missing Secrets and placeholders from Unknown to
 	// Hint.
@@ -60,7 +60,9 @@ type validator struct {
 	classes []*classCheck
 }
 
-// Run checks the objects in the manifests and the Access. It returns an error if it cannot start.
+// Run checks the objects in the manifests. The Access gives the credentials, the Secret that replaces the classes' own
+// (SecretName), and the clock. Run returns an error only if it cannot get that Secret: an unreadable manifest is a
+// Finding.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{},

@@ -397,7 +397,7 @@ func TestUserDataHints(t *testing.T) {
 	const good = "#cloud-config\nhostname: <<MACHINE_NAME>>\nruncmd: [[kubeadm, join, --token=<<BOOTSTRAP_TOKEN>>]]\n"
 	encode := base64.StdEncoding.EncodeToString
 	for name, row := range map[string]struct{ text, secret, class string }{
-		"cloud-config": {good, "", "which the manager replaces in a Secret's userData alone"},
+		"cloud-config": {good, "", "which the manager replaces only in a Secret's userData"},
 		"a script":     {"#!/bin/bash\ncat <<EOF\n<<-EOF\nEOF\n", "", ""},
 		"Ignition":     {`{"ignition": {"version": "3.4.0"}}`, "", ""},
 		"MIME":         {"Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n", "", ""},
@@ -424,7 +424,7 @@ func TestUserDataHints(t *testing.T) {
 		"a key that is twice":  {"#cloud-config\na: 1\na: 2\n", "", ""},
 		"a blank behind it":    {"#cloud-config \nhostname: a\n", "", ""},
 		"Mime in another case": {"Mime-Version: 1.0\n", "", ""},
-		"compressed":           {"\x1f\x8b\x08\x00", "is compressed by gzip", "is compressed by gzip"},
+		"compressed":           {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

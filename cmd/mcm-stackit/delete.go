@@ -245,7 +245,7 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 			report.OneLine(shown.Labels[provider.StackitMachineClassLabel]), server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
-	where := " (after a restore, running servers may have lost theirs)"
+	where := " (after a restore, running servers may have lost their Machines)"
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}

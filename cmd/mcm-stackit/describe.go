@@ -24,9 +24,10 @@ func (o *options) newDescribeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe machine NAME | server ID|NAME",
 		Short: "Show a Machine with its servers, or a server, and what is wrong with it",
-		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers with their addresses; or a
-server, even if no Machine names it, with the cause found in its console log (kubernetes/runbooks.md). Lines
-of the log are shown only if the server's MachineClass is here, without lines that repeat its user data.
+		Long: `Shows a Machine with its servers and their addresses, what is wrong with it, why, and what to do. Or shows
+a server, even if no Machine names it, with the cause of a failure that its console log shows
+(kubernetes/runbooks.md). Lines of the log are shown only if the server's MachineClass and its Secret can be
+read in the namespace; lines that repeat the server's user data are left out.
 Values that could not be read are "unknown"; the last lines say why. READY is what the manager last
 reported about the Machine's Node: the target cluster is not read.
 

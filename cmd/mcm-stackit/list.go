@@ -103,13 +103,14 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 	flags.StringVarP(&l.output, "output", "o", "", "print as one of: "+strings.Join(formats, ", "))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&l.cluster, "cluster", "",
-		"only this cluster: its label as key=value, with a key that ends in /cluster")
+		"show only the cluster with this label: key=value, with a key that ends in /cluster")
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false,
-		"all namespaces, with the projects that the MachineClasses there name")
+		"show all namespaces, and read the projects of all their MachineClasses")
 	if servers {
 		flags.BoolVar(&l.orphans, "orphans", false, "only servers that no Machine of any namespace names")
 	} else {
-		flags.BoolVar(&l.all, "all", false, "show each Machine, also ready ones")
+		flags.BoolVar(&l.all, "all", false,
+			"show each Machine in its own line; by default, ready Machines of a class without notes share one")
 	}
 	return command
 }

@@ -95,7 +95,7 @@ func (o *options) newRootCommand() *cobra.Command {
 		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
 Machines of a cluster, and deletes orphaned servers.
 
-Exit codes: 0 fine, 1 something is wrong or was found, 2 something is unknown, 64 wrong usage.`,
+Exit codes: 0 fine, 1 something is wrong or a server was not deleted, 2 something is unknown, 64 wrong usage.`,
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -92,16 +92,17 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.StringVar(&o.secret, "secret", "",
 		"Secret with the credentials, as name or namespace/name (default: the Secrets of the MachineClasses)")
 	flags.StringVar(&o.projectID, "project-id", "",
-		"UUID of the STACKIT project, in place of a Secret, with region and key")
+		"UUID of the STACKIT project; used instead of a Secret, with --region and --service-account-key-path")
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides the region of Secret and class")
-	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret")
+	flags.StringVar(&o.keyPath, "service-account-key-path", "",
+		"file with a service-account key; used instead of a Secret, with --project-id and --region")
 	// With the sidecar's names and defaults, so that both refuse the same values.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
 		"comma-separated hosts that a service-account key may name in credentials.tokenEndpoint, "+
-			"besides hosts below stackit.cloud; the sidecar's value")
+			"besides hosts below stackit.cloud; set it as for the sidecar")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"comma-separated folders in which a Secret may name the file of a workload identity's token; "+
-			"the sidecar's value")
+			"set it as for the sidecar")
 	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace,
 		"context": o.completeContext} {
 		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))

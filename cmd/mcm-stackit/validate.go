@@ -76,7 +76,8 @@ instance because a Secret is not in the files) and nothing is wrong, 64 wrong us
 	}
 	flags := command.Flags()
 	files.AddFlags(flags)
-	flags.BoolVar(&v.Online, "online", false, "check with the API, too; nothing is changed there")
+	flags.BoolVar(&v.Online, "online", false,
+		"also check with the API that the resources in the classes exist and fit; nothing is changed there")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
 		"exit with 0 if nothing is wrong, but something could not be checked "+
 			"because a Secret is in no file or has a placeholder")

@@ -236,8 +236,9 @@ func TestURLs(t *testing.T) {
 	}{
 		"class": {"/class.yaml?token=s3cr3t", report.ExitWrong,
 			"/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
-		"1 MiB":   {"/full.yaml", report.ExitUnknown, nothingToCheck},
-		"more":    {"/large.yaml", report.ExitUnknown, "manifest: cannot be read: larger than the limit of 1 MiB"},
+		"1 MiB": {"/full.yaml", report.ExitUnknown, nothingToCheck},
+		"more": {"/large.yaml", report.ExitUnknown,
+			"/large.yaml: manifest: cannot be read: larger than the limit of 1 MiB"},
 		"no such": {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: HTTP status 404"},
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown,
 			"/hangs.yaml: manifest: cannot be read: context deadline exceeded"},

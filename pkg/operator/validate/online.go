@@ -426,8 +426,7 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 		}
 	} else if want != autoscalersArchitecture {
 		k.wrong(k.object, path, "Required value: must be %s, the image's architecture: without one, cluster-autoscaler "+
-			"assumes %s",
-			want, autoscalersArchitecture)
+			"assumes %s", want, autoscalersArchitecture)
 	}
 }
 

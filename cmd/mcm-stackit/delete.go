@@ -53,17 +53,17 @@ deletes orphans itself. Each server is checked separately. It is refused unless
 
   no Machine of any namespace names it, by ProviderID, label or name, and a MachineClass of this cluster
     has its cluster label;
-  no Node of the target cluster names it, by ID, name or address, Ready or not, and another Node there is a
-    server with the same cluster label: otherwise the target is the wrong cluster;
+  no Node of the target cluster names it, by ID, name or address, Ready or not, and another Node there runs
+    on a server with the same cluster label: otherwise the target may be the wrong cluster;
   it is older than an hour by the API's clock.
 
 A server without the manager's labels, with two cluster labels of different values or with OpenStack's tag is
 refused, too. The remaining servers are shown, and the value of their cluster label must be typed on a terminal.
 Each server is checked again right before its DELETE, which is retried for 5 s if it fails.
 
-Exit codes: 0 every server is gone; 1 a server was refused or is still there, or the answer was no; 2 a
-server was not found, or its outcome is unknown; 64 wrong usage. With --dry-run: 0 no server is refused; 1 a server
-is; 2 a server was not found.`,
+Exit codes: 0 every server is gone; 1 a server was refused or is still there, or the deletion was not
+confirmed; 2 a server was not found, or its outcome is unknown; 64 wrong usage. With --dry-run: 0 every server
+may be deleted; 1 a server is refused; 2 a server was not found, or could not be read.`,
 		Example: `  # Show which orphans would be deleted
   mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) \
     --target-kubeconfig target.kubeconfig --dry-run

@@ -47,8 +47,8 @@ group, key pair, and the quota for one more machine of each class. It also check
 by which cluster-autoscaler scales up from zero. Anything that the service account may not read, or that
 the API does not show, is listed as not checked. Nothing is changed.
 
---allow-missing-secret is for CI, where no file has the Secrets. It also treats a value with the text
-replace-me, as in the samples, as unknown.
+--allow-missing-secret is for CI, where no file has the Secrets: a missing Secret gives only a hint, as does
+a Secret's value with the text replace-me, as in the samples.
 
 Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be checked (for
 instance because a Secret is not in the files) and nothing is wrong, 64 wrong usage.`,

@@ -8,11 +8,11 @@
 //	account                                     access to clusters and projects, definition of an orphan
 //	report                                      findings, verdicts, positions, exit codes
 //
-// They decode, check and call the API with the driver's own packages: validate reports the errors
-// for which the driver refuses a class, and servers are deleted by the driver's DeleteMachine.
-// Nothing is written to disk, and no output contains a secret.
+// The packages decode, check and call the API with the driver's own code: validate reports the
+// errors for which the driver refuses a class, and servers are deleted by the driver's
+// DeleteMachine. Nothing is written to disk, and no output contains a secret.
 //
-// Where to add
+// To add something:
 //
 //   - a check of a class, Machine or Secret: write a method of validate's validator (class.go,
 //     machines.go), and call it in check or checkClass. If it calls the API, call it in

@@ -124,8 +124,8 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 }
 
 // RemedyOrphan is the remedy for an orphan and for a second server of a Machine.
-const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes " +
-	"(--machine-safety-orphan-vms-period); is the manager running?"
+const RemedyOrphan = "the manager deletes it itself, usually within 15 minutes " +
+	"(--machine-safety-orphan-vms-period): check that the manager is running."
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
@@ -185,7 +185,7 @@ func ClusterLabels(labels map[string]string) map[string]string {
 	return found
 }
 
-// ClusterText formats cluster labels as key=value, separated by commas.
+// ClusterText formats cluster labels as key=value, sorted by key and separated by commas.
 func ClusterText(labels map[string]string) string {
 	var terms []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

@@ -118,10 +118,10 @@ type Result struct {
 	MachinesRead, ServersRead, OrphansRead bool
 	// Read is the number of servers read, by project and region: "project x in eu01".
 	Read map[string]int
-	// NotChecked counts the managed servers of other clusters, which no class here names, by
-	// cluster label.
+	// NotChecked counts, by cluster label, the managed servers of clusters that no MachineClass of the
+	// query's namespaces names; empty if the query selects a cluster, a Machine or a server.
 	NotChecked map[string]int
-	// Stale has a sentence for each namespace whose readiness is out of date, with the time since when.
+	// Stale has a sentence for each namespace whose readiness is out of date, which says for how long.
 	Stale []string
 	// Unknown has a line for each cause why data could not be read, with the data: "servers unknown: …".
 	Unknown []string

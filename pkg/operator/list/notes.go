@@ -94,7 +94,7 @@ func (s *observation) remedyOrphan(v *serverView) string {
 	if !slices.ContainsFunc(s.serverViews, hasMachine) {
 		return remedyRestore
 	}
-	return account.RemedyOrphan + " Where it is scaled to 0: " + s.Program + s.KubectlFlags + " -n " + s.Namespace +
+	return account.RemedyOrphan + " If it is scaled to 0: " + s.Program + s.KubectlFlags + " -n " + s.Namespace +
 		" delete server ID --target-kubeconfig FILE"
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Exit codes of every command.
 const (
-	// ExitFine means that nothing is wrong.
+	// ExitFine means that nothing is wrong; of list and describe, that nothing is unknown.
 	ExitFine = 0
 	// ExitWrong means that a check found an error, or that a server was not deleted.
 	ExitWrong = 1

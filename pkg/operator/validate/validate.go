@@ -31,8 +31,8 @@ type Options struct {
 	// Online also checks with the API that the resources that the classes name exist and fit, and that
 	// the quota suffices. It changes nothing there.
 	Online bool
-	// AllowMissingSecret changes the verdict about missing Secrets and placeholders from Unknown to
-	// Hint.
+	// AllowMissingSecret turns two kinds of findings into Hints: Unknown ones about a missing Secret,
+	// and all about a Secret's value that has the placeholder replace-me.
 	AllowMissingSecret bool
 }
 

@@ -99,7 +99,8 @@ func (r *Rig) MakeClusters() {
 	}
 }
 
-// Server creates a server with these labels, and returns its ID.
+// Server creates a server with these labels in the default region and dual-stack network, and returns
+// its ID.
 func (r *Rig) Server(name string, labels map[string]string) string {
 	r.T.Helper()
 	return r.ServerAt(iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)

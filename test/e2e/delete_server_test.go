@@ -67,8 +67,8 @@ var _ = Describe("mcm-stackit delete server", longest, journey, func() {
 				"/owned-1 names it; delete both with: kubectl"),
 			HavePrefix("server/" + node +
 				" refused: Node joined-1 of the target cluster runs on this server: restore its Machine, or"),
-			"server/" + missing + " not found: no server in project " + iaasmock.DefaultProjectID +
-				" in eu01 has this ID: check ID, namespace and context"}
+			"server/" + missing + " not found: no server with this ID found in project " + iaasmock.DefaultProjectID +
+				" in eu01: check ID, namespace and context"}
 		result := command.run(ctx, args("--dry-run", "server/"+lost, owned, node, missing, lost)...)
 		Expect(result.Code).To(Equal(report.ExitUnknown), result.Stderr)
 		Expect(strings.Split(strings.TrimSpace(result.Stdout), "\n")).To(ConsistOf(refusals...))

@@ -240,7 +240,8 @@ func (p *Plan) find(ctx context.Context, server *Server) *observation {
 	if len(failures) > 0 {
 		server.end(Unknown, "%v", errors.Join(failures...))
 	} else {
-		server.end(NotFound, "no server in %s has this ID: check ID, namespace and context", strings.Join(p.Places, ", "))
+		server.end(NotFound, "no server with this ID found in %s: check ID, namespace and context",
+			strings.Join(p.Places, ", "))
 	}
 	return nil
 }

@@ -403,8 +403,8 @@ func TestNotFound(t *testing.T) {
 		says    string
 	}{
 		"answered 404": {iaasmock.Fault{Operation: getOperation, Status: 404},
-			notFound, "no server in project " + iaasmock.DefaultProjectID + " in eu01 has this ID"},
-		"empty project": {iaasmock.Fault{EmptyProject: true}, notFound, "no server in project "},
+			notFound, "no server with this ID found in project " + iaasmock.DefaultProjectID + " in eu01"},
+		"empty project": {iaasmock.Fault{EmptyProject: true}, notFound, "no server with this ID found in "},
 		"out of order":  {iaasmock.Fault{Operation: getOperation, Status: 500}, unknown, "reading a server"},
 		"not allowed":   {iaasmock.Fault{Operation: getOperation, Status: 403}, unknown, "NoPermission"},
 	} {

@@ -7,8 +7,9 @@
 // still has.
 //
 // One spec is chaos: Machines are created and deleted at random while the cloud
-// misbehaves and processes are killed. E2E_CHAOS_DURATION (1m) is for how long, and
-// E2E_CHAOS_SEED, which each run prints, repeats the choices of a run:
+// misbehaves and processes are killed. E2E_CHAOS_DURATION sets for how long, by default
+// 1m. E2E_CHAOS_SEED repeats the random choices of an earlier run, which has printed its
+// seed:
 //
 //	E2E_CHAOS_DURATION=15m make test-e2e FOCUS=Chaos
 package e2e

@@ -63,37 +63,37 @@ func (e *Env) Cloud() *iaasmock.Cloud { return e.cloud }
 // CloudURL returns the URL of the mock's IaaS API.
 func (e *Env) CloudURL() string { return e.server.URL }
 
-// Types of package stack, for users of this package.
+// Types of package stack, so that users of this package need not import it.
 type (
-	// Part is an alias for stack.Part.
+	// Part is the name of a part of the environment, such as its sidecar.
 	Part = stack.Part
-	// PartError is an alias for stack.PartError.
+	// PartError is the error of a part that failed to start or ended unexpectedly.
 	PartError = stack.PartError
-	// Request is an alias for stack.Request.
+	// Request is a request of a service account to an API server: see Env.Requests.
 	Request = stack.Request
 )
 
-// Parts of package stack, for users of this package.
+// The controllers of an environment: machine-controller-manager, and this project's machine-controller.
 const (
 	PartManager = stack.PartManager
 	PartSidecar = stack.PartSidecar
 )
 
-// Check calls stack.Check.
+// Check returns a *PartError if a program that Start needs is missing.
 func Check() error { return stack.Check() }
 
-// Root calls stack.Root.
+// Root returns the root folder of this repository, in which the working directory must be.
 func Root() (string, error) { return stack.Root() }
 
-// ParseManifests calls stack.ParseManifests.
+// ParseManifests parses YAML with one or several objects: see stack.ParseManifests.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	return stack.ParseManifests(content)
 }
 
-// PodPart calls stack.PodPart.
+// PodPart returns the part of a container that Env.StartPod runs, for Env.Logs.
 func PodPart(pod, container string) Part { return stack.PodPart(pod, container) }
 
-// ServiceAccountToken calls stack.ServiceAccountToken.
+// ServiceAccountToken returns a token of a service account for the API server, valid for an hour.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
 	return stack.ServiceAccountToken(ctx, c, namespace, name)
 }

@@ -37,7 +37,7 @@ func of(option stack.Option) Option {
 	return func(s *settings) { s.stack = append(s.stack, option) }
 }
 
-// WithCloudOptions sets options of the cloud's mock.
+// WithCloudOptions adds options for the mock of the cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
@@ -48,33 +48,33 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }
 
-// WithJoinDuration sets the time from the simulator's first sight of an ACTIVE server to the
-// server's Node. Default: 1 s.
+// WithJoinDuration sets the time from when the simulator first sees a server ACTIVE until it
+// registers the server's Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
-// WithNamespace applies stack.WithNamespace.
+// WithNamespace sets the namespace that the controllers watch: see stack.WithNamespace. Default: "default".
 func WithNamespace(name string) Option { return of(stack.WithNamespace(name)) }
 
-// WithTargetCluster applies stack.WithTargetCluster.
+// WithTargetCluster runs a second kube-apiserver for the Nodes: see stack.WithTargetCluster.
 func WithTargetCluster() Option { return of(stack.WithTargetCluster()) }
 
-// WithoutManager applies stack.WithoutManager.
+// WithoutManager starts no machine-controller-manager: see stack.WithoutManager.
 func WithoutManager() Option { return of(stack.WithoutManager()) }
 
-// WithoutSidecar applies stack.WithoutSidecar.
+// WithoutSidecar starts no machine-controller: see stack.WithoutSidecar.
 func WithoutSidecar() Option { return of(stack.WithoutSidecar()) }
 
-// WithSidecarProgram applies stack.WithSidecarProgram.
+// WithSidecarProgram runs another program instead of this project's machine-controller: see stack.WithSidecarProgram.
 func WithSidecarProgram(name string) Option { return of(stack.WithSidecarProgram(name)) }
 
-// WithSidecarReplicas applies stack.WithSidecarReplicas.
+// WithSidecarReplicas runs several machine-controllers that elect a leader: see stack.WithSidecarReplicas.
 func WithSidecarReplicas(count int) Option { return of(stack.WithSidecarReplicas(count)) }
 
-// WithSidecarArgs applies stack.WithSidecarArgs.
+// WithSidecarArgs appends flags to those of the machine-controller: see stack.WithSidecarArgs.
 func WithSidecarArgs(args ...string) Option { return of(stack.WithSidecarArgs(args...)) }
 
-// WithManagerArgs applies stack.WithManagerArgs.
+// WithManagerArgs appends flags to those of machine-controller-manager: see stack.WithManagerArgs.
 func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(args...)) }
 
-// WithProgress applies stack.WithProgress.
+// WithProgress calls report with a line whenever a step of Start begins: see stack.WithProgress.
 func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }

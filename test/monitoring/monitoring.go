@@ -27,7 +27,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// Alert is a rule of the PrometheusRule.
+// Alert is an alerting rule of the PrometheusRule in kubernetes/monitoring/rules.yaml.
 type Alert struct {
 	Alert, Expr, For    string
 	Labels, Annotations map[string]string
@@ -57,7 +57,7 @@ func Rules() ([]byte, error) {
 	return yaml.Marshal(rule.Spec)
 }
 
-// Alerts returns the alerts in their order.
+// Alerts returns the alerts of the PrometheusRule, in the order of rules.yaml.
 func Alerts() ([]Alert, error) {
 	content, err := Rules()
 	if err != nil {
@@ -79,7 +79,7 @@ func Alerts() ([]Alert, error) {
 // row is a metric in a table of the README: its name is the first cell.
 var row = regexp.MustCompile("(?m)^\\| `([A-Za-z0-9_]+)` \\|")
 
-// Documented returns the names of the metrics that the README's tables explain.
+// Documented returns the names of the metrics that the tables in kubernetes/monitoring/README.md explain.
 func Documented() (map[string]bool, error) {
 	page, err := read("README.md")
 	if err != nil {
@@ -92,7 +92,7 @@ func Documented() (map[string]bool, error) {
 	return names, nil
 }
 
-// Panel is a panel of the dashboard.
+// Panel is a panel of the Grafana dashboard in kubernetes/monitoring/dashboard.json.
 type Panel struct {
 	ID          int
 	Title, Type string
@@ -104,7 +104,7 @@ type Panel struct {
 	Targets     []struct{ Expr, LegendFormat string }
 }
 
-// Panels returns the panels of the dashboard.
+// Panels returns the panels of the dashboard. Text after the dashboard's JSON object is an error.
 func Panels() ([]Panel, error) {
 	content, err := read("dashboard.json")
 	if err != nil {
@@ -116,7 +116,7 @@ func Panels() ([]Panel, error) {
 		return nil, fmt.Errorf("dashboard.json: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("dashboard.json: something follows the object")
+		return nil, errors.New("dashboard.json has text after its JSON object: must be one object and nothing else")
 	}
 	return dashboard.Panels, nil
 }
@@ -134,8 +134,8 @@ var (
 	operators = []string{"and", "or", "unless", "bool", "by", "without", "on", "ignoring", "group_left", "group_right"}
 )
 
-// MetricNames returns the metrics that a valid query reads, each once. A histogram's
-// _bucket, _sum and _count stand for the histogram.
+// MetricNames returns the names of the metrics that a valid query of Prometheus reads, sorted and
+// each once. A histogram's series _bucket, _sum and _count have the name of the histogram.
 func MetricNames(query string) []string {
 	for _, part := range noNames {
 		query = part.ReplaceAllString(query, "")
@@ -151,7 +151,8 @@ func MetricNames(query string) []string {
 	return slices.Compact(names)
 }
 
-// Family returns the metric that a series is of.
+// Family returns the name of the metric to which a series belongs: the series' name without the
+// suffixes _bucket, _sum and _count of histograms.
 func Family(series string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		series = strings.TrimSuffix(series, suffix)
@@ -163,17 +164,18 @@ func Family(series string) string {
 var grafana = strings.NewReplacer(
 	"$__rate_interval", "5m", "$__interval", "1m", "$__range", "1h", "$namespace", "shoot--a--b")
 
-// Query returns a dashboard's query as Prometheus gets it.
+// Query returns a query of the dashboard with sample values in the place of Grafana's variables.
 func Query(expr string) string { return grafana.Replace(expr) }
 
-// RuleFile is the name of the alerts in a Promtool's folder, for the rule_files of a test.
+// RuleFile is the name of the file with the alerts in a Promtool's folder. Tests for promtool name
+// it in their rule_files.
 const RuleFile = "rules.yaml"
 
-// Promtool is Prometheus' tool for rules, with a folder that holds the alerts as RuleFile.
+// Promtool runs promtool, Prometheus' tool for rules, in a folder that holds the alerts as RuleFile.
 type Promtool struct{ path, folder string }
 
-// NewPromtool finds promtool, which make builds as bin/promtool, and writes the alerts to the
-// folder.
+// NewPromtool writes the alerts to RuleFile in the folder, which must exist. It returns an error if
+// promtool is missing, which 'make bin/promtool' builds.
 func NewPromtool(folder string) (*Promtool, error) {
 	root, err := localenv.Root()
 	if err != nil {
@@ -190,7 +192,7 @@ func NewPromtool(folder string) (*Promtool, error) {
 	return &Promtool{path: path, folder: folder}, os.WriteFile(filepath.Join(folder, RuleFile), rules, 0o600)
 }
 
-// Write writes a file into the folder.
+// Write writes a file into the folder in which promtool runs.
 func (p *Promtool) Write(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(p.folder, name), content, 0o600)
 }

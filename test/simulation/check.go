@@ -28,7 +28,7 @@ func (w *world) check() {
 	}
 	for who, servers := range w.servers(mayJoin) {
 		if len(servers) > 1 {
-			w.violated("%d servers of %s in %s could join at a time", len(servers), who.machine, who.cluster)
+			w.violated("%d servers of Machine %s in cluster %s could join at the same time: must be at most 1", len(servers), who.machine, who.cluster)
 		}
 	}
 }
@@ -57,12 +57,12 @@ func (w *world) mayAsk(c call) {
 	}
 	who := ownerOf(&server)
 	if _, foreign := w.foreign.things[id]; foreign || who.cluster != c.cluster || !c.calledFor(who.machine) {
-		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, c.cluster, c.caller)
+		w.violated("%s of server %s by cluster %s for %s: the server belongs to another cluster, Machine or owner", c.operation, id, c.cluster, c.caller)
 	}
 	m := w.machine(owner{c.cluster, who.machine})
 	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive &&
 		serverOf(m.Spec.ProviderID) == id {
-		w.violated("%s runs for %s, which is to stay, and is deleted", id, who.machine)
+		w.violated("server %s is deleted while it runs for Machine %s, whose deletion was not requested", id, who.machine)
 	}
 }
 
@@ -83,10 +83,10 @@ func (w *world) checkText(method string, code codes.Code, err error) {
 	}
 	hasNext := code == codes.Unavailable && strings.Contains(err.Error(), "; next: ") // a fallback
 	if reason := provider.ReasonIn(err.Error()); reason == "" || reason.Code() != code && !hasNext {
-		w.violated("the error of %s has no reason, or one of another code: %v", method, err)
+		w.violated("the error of %s has no reason, or a reason that belongs to another code: %v", method, err)
 	}
 	if leak := secretIn(err.Error()); leak != "" {
-		w.violated("the error of %s holds %s", method, leak)
+		w.violated("the error of %s contains %s", method, leak)
 	}
 }
 
@@ -114,7 +114,7 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	}
 	w.mu.Unlock()
 	if !explained {
-		w.violated("%s answers %s without a cause: %v", method, code, err)
+		w.violated("%s returned %s, which no fault so far explains: %v", method, code, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (w *world) checkFailure(cluster string, m *v1alpha1.Machine) {
 	}
 	w.mu.Unlock()
 	if !spoiled {
-		w.violated("%s of %s has failed for good", m.Name, cluster)
+		w.violated("Machine %s of cluster %s is Failed, although no fault so far makes that unavoidable", m.Name, cluster)
 	}
 }
 
@@ -153,7 +153,7 @@ func (w *world) checkGone(who owner) {
 	}
 	w.checkLeftovers(who)
 	for _, id := range w.servers(w.stays)[who] {
-		w.violated("%s of %s is gone, and %s is left", who.machine, who.cluster, id)
+		w.violated("Machine %s of cluster %s is gone, but its server %s still exists", who.machine, who.cluster, id)
 	}
 }
 
@@ -167,11 +167,12 @@ func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 		for _, m := range c.machines() {
 			who := owner{c.name, m.Name}
 			if ids := servers[who]; len(ids) != 1 || ids[0] != serverOf(m.Spec.ProviderID) {
-				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, c.name, ids, m.Spec.ProviderID)
+				w.violated("%s: Machine %s of cluster %s has the servers %v: must be only the server in its ProviderID, %q",
+					when, m.Name, c.name, ids, m.Spec.ProviderID)
 			}
 			delete(servers, who)
 			if m.Spec.Class.Name == classA && !w.initialized(serverOf(m.Spec.ProviderID)) {
-				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, c.name)
+				w.violated("%s: the server of Machine %s of cluster %s runs without its allowed addresses", when, m.Name, c.name)
 			}
 		}
 	}
@@ -181,7 +182,8 @@ func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 			return !isLeft(&server)
 		})
 		if len(ids) > 0 {
-			w.violated("%s: %v of %s in %s is left, and there is no such Machine", when, ids, who.machine, who.cluster)
+			w.violated("%s: servers %v still exist, but Machine %s of cluster %s does not",
+				when, ids, who.machine, who.cluster)
 		}
 	}
 }
@@ -192,7 +194,7 @@ func (w *world) checkSecrets() {
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	for _, leak := range log.leaks {
-		w.violated("the log holds %s", leak)
+		w.violated("the log contains %s", leak)
 	}
 }
 
@@ -231,7 +233,7 @@ func (w *world) checkCalls() {
 		atMostAtOnce += conflictCalls * w.lives
 	}
 	if peak > atMostAtOnce {
-		w.violated("%d API calls of a cluster within ten seconds", peak)
+		w.violated("a cluster made %d API calls within ten seconds: too many for the number of its Machines", peak)
 	}
 }
 
@@ -298,8 +300,8 @@ func (l *listener) Write(text []byte) (int, error) {
 
 var log listener
 
-// ListenToLogs redirects the whole process's log, at verbosity 4, to the check for secrets that every run makes. The
-// log is not printed from then on.
+// ListenToLogs makes every run check the log for secrets: it redirects klog's output of the whole process, at
+// verbosity 4, to that check. The log is not printed from then on.
 func ListenToLogs() {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)

@@ -223,13 +223,13 @@ func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 	}
 	c.used[name] = true
 	c.mu.Unlock()
-	c.world.log("%s %s is wanted, of %s", c.name, name, class)
+	c.world.log("%s %s is created, of class %s", c.name, name, class)
 }
 
 // unwant deletes a Machine.
 func (c *cluster) unwant(m *v1alpha1.Machine) {
 	if now := c.machine(m.Name); now != nil && now.UID == m.UID && now.DeletionTimestamp == nil {
-		c.world.log("%s %s is not wanted any more", c.name, m.Name)
+		c.world.log("%s %s is to be deleted", c.name, m.Name)
 		_ = c.api.Delete("machines", m.Name) // it exists
 	}
 }
@@ -239,7 +239,7 @@ func (c *cluster) unwant(m *v1alpha1.Machine) {
 // manager's write then conflicts.
 func (c *cluster) deleteMistaken(name string) {
 	if m := c.machine(name); m != nil && m.DeletionTimestamp == nil {
-		c.world.log("%s: the manager takes %s for one of its name that is gone", c.name, name)
+		c.world.log("%s: the manager mistakes %s for an earlier Machine with its name", c.name, name)
 		c.unwant(m)
 	}
 }

@@ -9,17 +9,18 @@
 //
 // A seed makes a Plan, drawn by pgregory.net/rapid, which also shrinks a failing plan. A plan contains:
 //
-//   - the users' changes: Machines and classes, whose names may be used again;
-//   - the outcome of each request: faults, lost answers, answers that name another's server, labels that
-//     the cloud drops, late execution, crashes of the process before and after it;
+//   - the users' changes: Machines, whose names may be used again, and classes;
+//   - the outcome of each request: faults, lost answers, answers that name another owner's server, labels that
+//     the cloud drops, late execution, crashes of the process before and after the request;
 //   - the outcome of each write of the manager to a Machine (conflicts, errors, lost answers, crashes)
 //     and the delay of each watch event;
 //   - key rotations;
 //   - hiccups: moments of up to 12 s, a minute apart, in which the project looks empty;
-//   - storms: a kind of write or lists of servers fail for minutes, or the API takes two calls a second;
-//   - a creation timeout of 45 minutes, with boots of 12;
+//   - storms: one kind of write, or lists of servers, fail for minutes, or the API executes only two calls
+//     a second;
+//   - a creation timeout of 45 minutes, with boots of 12 minutes;
 //   - where the cloud dropped a server's labels, the labels that users set some minutes later, as the
-//     driver's error asks; until then, and in the hour for which its class gets no other servers, Machines
+//     driver's error requests; until then, and in the hour for which its class gets no other servers, Machines
 //     may fail for good;
 //   - the Machines that came from OpenStack: their server, NIC and volume exist from the beginning, as
 //     Gardener's OpenStack provider makes them, and some have none or two of each. They are marked from the
@@ -28,10 +29,10 @@
 //
 // Run watches every change in the cloud and, once the faults are over, checks the result:
 //
-//   - a Machine never has two servers that could join, as long as lists lag and requests
-//     are executed late by less than the driver's settle, and the API server's clock is
-//     off by less than ten seconds; beyond that, and where single lists are empty by
-//     mistake, at most one server after one orphan run;
+//   - a Machine never has two servers that could join, as long as the lag of lists, the
+//     delay of late requests and the length of hiccups add up to less than the driver's
+//     settle, and the API server's clock is off by at most nine seconds; beyond that, and
+//     where single lists are empty by mistake, at most one server after one orphan run;
 //   - the running server of a Machine that is to stay is never deleted, not even by a process
 //     that no longer leads;
 //   - every Machine that is wanted runs, with its allowed addresses; a Machine that is gone
@@ -40,17 +41,18 @@
 //   - resources of another owner, Machine or cluster do not change;
 //   - a Machine that came from OpenStack gets no second server, marked or not yet; none of its
 //     OpenStack resources is deleted before it is, and none is left when it is gone;
-//   - every error decodes, and has a reason, and a code that the faults explain; no Machine
-//     is given up (CreationTimedOut) before its creation timeout, or fails for good without a
-//     fault that takes as long, or lack of capacity that lasts for two of the manager's retries;
-//   - no log line or answer holds a secret.
+//   - the manager can decode every error, which has a reason, and a code that the faults explain;
+//     no Machine is given up (CreationTimedOut) before its creation timeout; none fails for
+//     good, unless a fault lasts that long, or a lack of capacity lasts for two of the manager's
+//     retries;
+//   - no log line or error contains a secret.
 //
 // A server's owner is recorded at its creation, in its name and metadata, which do not change:
 // labels may be lost.
 //
-// Endure takes Machines through a storm: how many POSTs it costs, and how soon all run.
-// Live runs one Machine, a new one or one from OpenStack, to its deletion with one
-// disturbance: the tests go through all of them, at every API call and every write of the manager.
+// Endure creates Machines in a storm, and measures how many POSTs that takes and how soon all run.
+// Live runs one Machine, new or from OpenStack, from its creation to its deletion, with given faults:
+// the tests run it once for each fault at each API call and each of the manager's writes.
 //
 // # Paused leaders
 //
@@ -61,17 +63,17 @@
 // its requests are not sent, answers do not reach it. The manager's timers cannot be stopped;
 // the driver calls and API server requests that they start wait until the process
 // resumes. For some seconds its cache shows the state before the pause, in orphan runs, too.
-// With its lease it goes on as leader; without, it ends as late as client-go allows
-// (RenewDeadline and RetryPeriod later). Its writes to the API server until
-// then conflict as usual. Its fence is the real one, with the manager's default lease;
-// plans without pauses have no fence.
+// If it still has its lease then, it goes on as leader. Otherwise it ends at the latest
+// RenewDeadline and RetryPeriod after the pause, which is as late as client-go allows; its
+// writes to the API server until then conflict as usual. Its fence is the real one, with the
+// manager's default lease; plans without pauses have no fence.
 //
 // # Repeatability
 //
 // A seed fixes all random choices, each by its purpose and independent of other events; each step
 // of the manager takes a time of its own; and no two timers of the driver's clock fire at
-// the same instant. With GOMAXPROCS=1, 197 to 200 of the first 200 plans run alike twice: events
-// at the same instant happen in the order of Go's scheduler. These are:
+// the same instant. With GOMAXPROCS=1, 197 to 200 of the first 200 plans have the same trace in two
+// runs. The others differ where events at the same instant happen in the order of Go's scheduler:
 //
 //   - calls that one crash ends, or that go on when a pause ends, and deadlines of contexts;
 //   - workers of the manager that find a Machine's key in the queue again while its write conflicts;
@@ -85,17 +87,17 @@
 //     that have to be drained, in-place updates, and the network below HTTP. The manager's deletion of
 //     a server that belongs to an older Node needs a Node with another name than its Machine, so it
 //     never happens.
-//   - A Machine with a reused name lives for at most ten minutes: that long after the end of the
-//     earlier Machine, or sooner if its end shows late, the manager (v0.62.1) takes the new Machine for the
-//     earlier one, sets it to Terminating without a deletionTimestamp, and panics when it drains its Node. It
-//     is deleted before.
+//   - A Machine with a reused name lives for at most ten minutes. That long after the end of the
+//     earlier Machine, or sooner if the manager sees that end late, the manager (v0.62.1) mistakes the new
+//     Machine for the earlier one: it sets the phase Terminating without a deletionTimestamp, and panics when
+//     it drains the Node. The simulation deletes the new Machine before that.
 //   - Outages of the API server.
 //   - Manual edits by users: the project in the Secret, a machine label, a Machine's finalizer. The tests
 //     of pkg/provider have that.
-//   - Labels are dropped only where every process lives: facts known only to the process that
-//     made a server are lost with it. The server that a wrong answer names shows its owner
-//     by a machine label and a cluster label.
-//   - While there are hiccups nothing else hides servers.
+//   - Labels are dropped only in plans in which no process crashes or is paused: what only the process that
+//     created a server knows would be lost with the process. A server that a wrong answer names always has
+//     a machine label and a cluster label, which show its owner.
+//   - In plans with hiccups, no other fault hides servers.
 //   - There are Machines from OpenStack only where lists lag less than settle and servers are not
 //     hidden for longer than a moment: only their names tell whose these servers are, so that
 //     no orphan run finds a lost server. Single lists of NICs or volumes are not empty by mistake

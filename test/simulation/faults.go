@@ -16,11 +16,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
-// Fault describes what happens to the driver's requests for an operation, or to the manager's writes to Machines
-// (opWrite), in the cluster with this index, from the nth on (counted from 0).
+// Fault is a fault of the driver's requests for an operation, or of the manager's writes to Machines. It hits Times of
+// them in a row, from the Nth on.
 type Fault struct {
-	Cluster    int
-	Operation  string
+	// Cluster is the index of the cluster whose requests are hit, from 0.
+	Cluster int
+	// Operation is the operation in the API document, such as GetServer; "Token" is a request for an access token,
+	// "write" a write of the manager to a Machine.
+	Operation string
+	// Nth is the first request or write of the operation that is hit, counted from 0; Times is how many are hit.
 	Nth, Times int
 	// What is the name of the fault, as in FaultsOf.
 	What string
@@ -58,7 +62,8 @@ func (f Fault) String() string {
 // ends reports whether the fault ends or pauses the process.
 func (f *Fault) ends() bool { return f.crashBefore || f.crashAfter || f.pause.length > 0 }
 
-// FaultsOf returns all faults of requests for the operation, once they reach the cloud, or of writes.
+// FaultsOf returns all faults that can hit a request for the operation or, for "write", a write of the manager to a
+// Machine. Each hits the first request or write of the cluster with index 0, once.
 func FaultsOf(operation string) []Fault {
 	all := []Fault{
 		{What: "crash before it", crashBefore: true},

@@ -90,14 +90,14 @@ func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) (changes []st
 	now := thingsIn(cloud)
 	for id, was := range f.things {
 		if is, there := now[id]; !there {
-			changes = append(changes, fmt.Sprintf("foreign %T %s is gone", was, id))
+			changes = append(changes, fmt.Sprintf("%T %s of another owner is gone", was, id))
 		} else if !reflect.DeepEqual(was, is) {
-			changes = append(changes, fmt.Sprintf("foreign %T %s was %+v, is %+v", was, id, was, is))
+			changes = append(changes, fmt.Sprintf("%T %s of another owner has changed: it was %+v, is %+v", was, id, was, is))
 		}
 	}
 	for id, is := range now {
 		if _, known := f.things[id]; onlyForeign && !known {
-			changes = append(changes, fmt.Sprintf("%T %s is left", is, id))
+			changes = append(changes, fmt.Sprintf("%T %s still exists: must be gone with the last Machine", is, id))
 		}
 	}
 	return changes

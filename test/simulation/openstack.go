@@ -22,21 +22,24 @@ import (
 type Origin struct {
 	// Class is the name of the Machine's class.
 	Class string
-	// Servers is the number of servers with its name: 0, 1, or 2, the second being another owner's. Without a
-	// ProviderID the two cannot be told apart.
+	// Servers is the number of servers with the Machine's name: 0, 1 or 2. The second belongs to another owner;
+	// without a ProviderID the driver cannot tell which one is the Machine's.
 	Servers int
-	// Named is when an operator writes the ProviderID of the first of two servers, after the annotation.
+	// Named is the time, beyond 3 s, from the annotation until the Machine gets our ProviderID of its first server.
+	// It gets one only if HasID is true or there are two servers.
 	Named time.Duration
-	// Broken means that its server is in ERROR.
+	// Broken means that the Machine's server is in ERROR.
 	Broken bool
-	// HasID means that the Machine has the first server's ProviderID and runs. Without a ProviderID its creation
-	// had not finished.
+	// HasID means that the Machine begins as Running, with OpenStack's ProviderID of its first server. Otherwise the
+	// OpenStack provider had not finished its creation.
 	HasID bool
-	// Marked is when it gets the annotation, counted from the beginning; 0 is before.
+	// Marked is when the Machine gets the annotation stackit.cloud/migrated-machine, counted from when it is added
+	// to its cluster; 0 means that it has the annotation by then.
 	Marked time.Duration
-	// Deleted is when it is deleted, counted from the beginning; 0 is at the end.
+	// Deleted is when the Machine is deleted, counted from when it is added to its cluster; 0 means at the end of
+	// the run.
 	Deleted time.Duration
-	// Elsewhere means that servers of another owner have NICs and volumes with its name.
+	// Elsewhere means that servers of another owner have NICs and volumes with the Machine's name.
 	Elsewhere bool
 }
 
@@ -168,7 +171,7 @@ func (m *openStackMachine) asItWas(w *world) func(*v1alpha1.Machine) {
 func (w *world) mayPost(c call) {
 	for _, m := range w.openStack {
 		if m.owner == (owner{c.cluster, c.subject}) && (len(m.servers) > 0 || m.Marked == 0) {
-			w.violated("%s came from OpenStack, and a server is asked for", m.machine)
+			w.violated("a server is requested for Machine %s, which came from OpenStack and must not get a new one", m.machine)
 		}
 	}
 }
@@ -180,26 +183,28 @@ func (w *world) mayDelete(c call) {
 	m := w.openStackOf(id)
 	switch {
 	case m == nil && c.operation != opDelete:
-		w.violated("%s of %s for %s, which was not created for it", c.operation, id, c.caller)
+		w.violated("%s of %s for %s: must be a NIC or volume of a Machine from OpenStack", c.operation, id, c.caller)
 		return
 	case m == nil:
 		return
 	case m.cluster != c.cluster || !c.calledFor(m.machine):
-		w.violated("%s of %s of %s for %s", c.operation, id, m.machine, c.caller)
+		w.violated("%s of %s, which belongs to Machine %s, for %s: must be for its own Machine and cluster",
+			c.operation, id, m.machine, c.caller)
 	}
 	machine := w.machine(m.owner)
 	if machine != nil && machine.DeletionTimestamp == nil {
-		w.violated("%s of %s of %s, which is to stay", c.operation, id, m.machine)
+		w.violated("%s of %s of Machine %s, whose deletion was not requested", c.operation, id, m.machine)
 	}
 	if machine != nil && m.Servers > 1 && machine.Spec.ProviderID == "" {
-		w.violated("%s of %s of %s, of whose name there are %d servers", c.operation, id, m.machine, m.Servers)
+		w.violated("%s of %s of Machine %s, which has no ProviderID while %d servers have its name",
+			c.operation, id, m.machine, m.Servers)
 	}
 	if c.operation == opDelete {
 		return
 	}
 	for _, server := range m.servers {
 		if w.isKept(server) {
-			w.violated("%s of %s of %s, which still has %s", c.operation, id, m.machine, server)
+			w.violated("%s of %s of Machine %s, whose server %s still exists", c.operation, id, m.machine, server)
 		}
 	}
 }
@@ -219,12 +224,12 @@ func (w *world) checkLeftovers(who owner) {
 		}
 		for _, id := range m.servers {
 			if server, exists := w.cloud.Server(id); exists && w.stays(&server) {
-				w.violated("%s is gone, and %s is left, which came from OpenStack", m.machine, id)
+				w.violated("Machine %s is gone, but its server %s from OpenStack still exists", m.machine, id)
 			}
 		}
 		for _, id := range m.leftovers {
 			if _, exists := things[id]; exists {
-				w.violated("%s is gone, and its %s is left", m.machine, id)
+				w.violated("Machine %s is gone, but its NIC or volume %s still exists", m.machine, id)
 			}
 		}
 	}

@@ -68,10 +68,10 @@ func (c *cluster) standStill(p *process, s stillness) {
 	if s.length == 0 || c.running() != p || !p.halt(s) {
 		return
 	}
-	c.world.log("%s STANDS STILL for %s", p.name, s.length)
+	c.world.log("%s IS PAUSED for %s", p.name, s.length)
 	c.world.spawn(func() {
 		if !c.outlast(p, s) { // nothing else would end it without its lease
-			p.end("ENDS, since the run does")
+			p.end("ENDS with the run")
 		}
 	})
 }
@@ -86,7 +86,7 @@ func (c *cluster) outlast(p *process, s stillness) bool {
 	if s.lost() {
 		events = append(events,
 			event{s.takeover, func() { c.succeed(p) }},
-			event{max(s.length+s.notice, s.takeover), func() { p.end("sees that another leads, and ends") }})
+			event{max(s.length+s.notice, s.takeover), func() { p.end("notices that another process leads, and ends") }})
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	passed := time.Duration(0)
@@ -109,7 +109,7 @@ func (c *cluster) succeed(p *process) {
 	}
 	c.mu.Unlock()
 	if leads {
-		c.world.log("%s leads no more, another process does", p.name)
+		c.world.log("%s loses the lease to another process", p.name)
 		c.lead()
 	}
 }

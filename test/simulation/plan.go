@@ -23,21 +23,23 @@ const settle = 30 * time.Second
 // Plan holds all parameters of a run.
 type Plan struct {
 	Seed uint64
-	// Clusters share a project; each has a driver process of its own.
+	// Clusters is the number of clusters. They share a project; each has a driver process of its own.
 	Clusters int
 	// Machines is the initial number of each cluster's Machines.
 	Machines int
 	// Origins describe the Machines of each cluster that came from OpenStack.
 	Origins []Origin
-	// FaultPeriod is how long faults occur and users change their minds.
+	// FaultPeriod is how long, from the beginning of the run, faults occur and users change Machines and classes.
 	FaultPeriod time.Duration
 
+	// ListLag is how long lists of servers may lag, AddressDelay how long the addresses of a new server's NIC are
+	// hidden, Boot how long a server takes to boot, Deletion to be deleted.
 	ListLag, AddressDelay, Boot, Deletion time.Duration
 	// Release is how long NICs and volumes look attached to a server that is gone.
 	Release time.Duration
 	// CreationTimeout is the creation timeout of all Machines; 0 means the manager's default.
 	CreationTimeout time.Duration
-	// Latency is the longest time of a request to the cloud, and of its answer back.
+	// Latency is the maximum time that a request takes to the cloud, and again the maximum for its answer back.
 	Latency time.Duration
 	// Late is the maximum time between a sender's giving up on a request and its execution by the cloud.
 	Late time.Duration
@@ -46,7 +48,7 @@ type Plan struct {
 
 	// Replicas makes each list come from one of several replicas, which lag by up to ListLag.
 	Replicas bool
-	// NullLists shows empty lists as null.
+	// NullLists makes the cloud answer an empty list with null.
 	NullLists bool
 	// Skew is how far the API server's clock is ahead of all others (negative: behind).
 	Skew time.Duration
@@ -57,32 +59,32 @@ type Plan struct {
 
 	// Faults are the faults of single requests of the driver and writes of the manager.
 	Faults []Fault
-	// Stale is the probability with which a watch shows an event late.
+	// Stale is the probability, 0 to 1, with which a watch shows a change of a Machine late, by up to 10 s.
 	Stale float64
 	// Fallbacks lets the classes ask for a zone, and fall back to another machine type and another zone.
 	Fallbacks bool
-	// Rotations is the number of rotations of the service-account key.
+	// Rotations is how often each cluster's service-account key is replaced.
 	Rotations int
-	// Preset is a preset of the mock that lasts for the fault period; "" is none.
+	// Preset is the name of one of the mock's presets of faults, which lasts for the fault period; "" means none.
 	Preset string
-	// Crashes is the number of crashes of each cluster at random times, in addition to the crashes around requests and
-	// answers.
+	// Crashes is how often each cluster's leader crashes at random times, in addition to the crashes in Faults.
 	Crashes int
-	// Pauses is the number of the leader's pauses at random times, in addition to the pauses after requests.
+	// Pauses is how often each cluster's leader is paused at random times, in addition to the pauses in Faults.
 	Pauses int
 }
 
 // Storm is a time in which requests fail or are limited.
 type Storm struct {
-	// Operation is the failing operation; "" is all of them.
+	// Operation is the operation that fails, such as CreateServer; "" means all operations of the IaaS API.
 	Operation string
-	// Status is the status of the answer; 0 resets connections.
+	// Status is the HTTP status of the answer; 0 means that the connection is reset before the request is executed.
 	Status int
 	// Rate is the number of calls per second that are still executed; 0 means none.
 	Rate int
-	// Wide exempts lists that select a single Machine.
+	// Wide means that lists which select a single Machine do not fail.
 	Wide bool
-	// From is the start of the storm, counted from the beginning of the run, For its length.
+	// From is the start of the storm, counted from the beginning of the fault period or, in Endure, from the creation
+	// of the Machines. For is the storm's length.
 	From, For time.Duration
 }
 

@@ -134,7 +134,7 @@ func (p *process) wake() {
 		return
 	}
 	if !p.crashed {
-		p.world.log("%s goes on", p.name)
+		p.world.log("%s RESUMES", p.name)
 	}
 	p.clock.resume()
 	close(p.still)
@@ -239,7 +239,7 @@ func (k kubernetes) wrote(t manager.Target, status int) {
 	m := k.cluster.machine(t.Name)
 	switch {
 	case status != http.StatusOK:
-		k.world.log("%s %s: a write fails with %d", k.name, t.Name, status)
+		k.world.log("%s %s: a write fails with status %d", k.name, t.Name, status)
 	case m == nil:
 		k.world.log("%s %s is gone", k.name, t.Name)
 		k.world.checkGone(owner{k.cluster.name, t.Name})
@@ -334,10 +334,10 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	}
 	p.cluster.restoreLabels(err)
 	if isCreationTimedOut(err) && !p.cluster.tooLate(m) {
-		w.violated("%s of %s: the creation timeout is not over: %v", method, m.Name, err)
+		w.violated("%s of %s returned CreationTimedOut before the creation timeout was over: %v", method, m.Name, err)
 	}
 	if response == nil && (code == codes.OK || code == codes.Uninitialized) {
-		w.violated("%s of %s answers %s without a response", method, m.Name, code)
+		w.violated("%s of %s returned %s without a response", method, m.Name, code)
 		return new(Response), err
 	}
 	return response, err

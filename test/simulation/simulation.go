@@ -24,7 +24,7 @@ const (
 	lateEffects = 30 * time.Minute
 )
 
-// Result is the result of a run.
+// Result is what Run, Live or Endure observed.
 type Result struct {
 	// Violations are the broken promises; the run is a success if there are none.
 	Violations []string
@@ -77,10 +77,10 @@ func (w *world) endProcesses() {
 func (w *world) rest() Result {
 	began := w.clock.Now()
 	if !w.await(healing, w.settled) {
-		w.violated("not all is well after %s", healing)
+		w.violated("not settled after %s: a Machine does not run, or a deleted Machine still exists", healing)
 	}
 	result := Result{Healed: w.clock.Since(began)}
-	w.log("all is at rest")
+	w.log("settled, or out of time")
 	// The last requests have to show.
 	w.sleep(w.plan.Late + w.plan.ListLag + settle)
 	w.late.Wait()
@@ -168,7 +168,7 @@ func (w *world) faultPeriod() {
 		}
 	}
 	w.cloud.ClearFaults()
-	w.log("nothing goes wrong any more")
+	w.log("the faults are over")
 }
 
 // injectPresets injects the faults that last for some time: the plan's preset, the hiccups and the storms.
@@ -228,8 +228,8 @@ var Lives = []Life{
 		origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
 }
 
-// Live runs one Machine from its creation, or from its takeover, until it is gone, with these faults. Like Run
-// it needs a bubble.
+// Live runs one Machine with these faults, from its creation or, if it comes from OpenStack, from its takeover, until
+// it is gone. It must be called in a bubble of testing/synctest: elsewhere all waiting takes real time.
 func Live(life Life, faults ...Fault) Result {
 	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Latency: 10 * time.Millisecond, Late: 6 * time.Second,
 		Boot: 2 * time.Second, Deletion: 2 * time.Second, Origins: life.origins, Release: 8 * time.Second, Faults: faults}
@@ -252,7 +252,7 @@ func Live(life Life, faults ...Fault) Result {
 	})
 }
 
-// StormResult is the result of a storm.
+// StormResult is what Endure observed.
 type StormResult struct {
 	Result
 	// Posts counts the CreateServer calls during the storm, Accepted the calls that created a
@@ -260,8 +260,9 @@ type StormResult struct {
 	Posts, Accepted int
 }
 
-// Endure creates Machines, whose creation starts the storm's time. Result.Healed is the time until all ran. Like
-// Run it needs a bubble.
+// Endure creates this number of Machines at once, whose servers take boot to boot, and starts the storm's time with
+// their creation. Result.Healed is the time from then until all run. It must be called in a bubble of
+// testing/synctest: elsewhere all waiting takes real time.
 func Endure(storm Storm, machines int, boot time.Duration) StormResult {
 	plan := Plan{Seed: 1, Clusters: 1, Boot: boot, Deletion: 5 * time.Second, Latency: 50 * time.Millisecond}
 	w := newWorld(&plan)

@@ -84,7 +84,7 @@ func (c *cluster) restoreLabels(err error) {
 		id, wanted = found[1], found[2]+"="+found[3]
 	} else {
 		if provider.ReasonIn(err.Error()) == provider.ReasonLabelsMissing {
-			c.world.violated("no server and no labels are named: %v", err)
+			c.world.violated("a LabelsMissing error does not name the server and the labels to set: %v", err)
 		}
 		return
 	}

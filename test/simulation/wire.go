@@ -70,7 +70,7 @@ type wire struct {
 // errStoodStill is the error of a request that begins during a pause. Only an expired context can cause such a
 // request: the process's clock does not stop it. Sending the request after the pause would use checks made
 // before it.
-var errStoodStill = fmt.Errorf("the process stood still: %w", io.ErrUnexpectedEOF)
+var errStoodStill = fmt.Errorf("the process was paused when it sent the request: %w", io.ErrUnexpectedEOF)
 
 // RoundTrip implements http.RoundTripper. An answer reaches a process only while it is not paused.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -138,7 +138,7 @@ func (w *wire) lose(request *http.Request, c call, f Fault) error {
 		w.crash(w.process, "before "+c.operation+" "+c.subject)
 		return errCrashed
 	}
-	w.world.log("%s %s %s vanishes", c.process, c.operation, c.subject)
+	w.world.log("%s %s %s is lost", c.process, c.operation, c.subject)
 	return io.ErrUnexpectedEOF
 }
 
@@ -236,7 +236,7 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 
 // carryOutLate executes the request once the sender has given up.
 func (w *world) carryOutLate(request *http.Request, c call, late time.Duration) {
-	w.log("%s will be carried out %s later", c, late)
+	w.log("%s is to be executed %s later", c, late)
 	w.late.Go(func() {
 		_ = spi.Sleep(context.Background(), w.clock, late)
 		// The answer is discarded, and a fault may hold it back for ever.
@@ -270,7 +270,7 @@ func (w *world) nameNew(before []iaasmock.Server) {
 		if !known[server.ID] && w.trace.name(server.ID) == "" {
 			w.trace.named(server.ID)
 			who := ownerOf(&server)
-			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
+			w.log("%s is created for %s of %s", server.ID, who.machine, who.cluster)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider tells the integration suite of machine-controller-manager (MCM)
-// what a run has left in the cloud. It looks with the driver's own client and
-// credentials, so it works with the mock and with STACKIT alike.
+// Package provider lists, for the integration suite of machine-controller-manager
+// (MCM), the resources that a run has left in the cloud. It uses the driver's own
+// client and credentials, so it works with the mock and with STACKIT alike.
 package provider
 
 import (
@@ -23,17 +23,17 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// ClusterLabel is the key by which the class of the suite says whose its servers
-// are. Its value is the suite's TARGET_CLUSTER_NAME.
+// ClusterLabel is the key of the label by which the tracker finds the servers of a
+// cluster. The suite's MachineClass sets it to the suite's TARGET_CLUSTER_NAME.
 const ClusterLabel = "kubernetes.io/cluster"
 
-// limit is for one look at the cloud.
+// limit is the maximum time for reading the cloud's resources once.
 const limit = time.Minute
 
 // ResourcesTrackerImpl finds servers, NICs and volumes that a run of the suite left.
-// Servers are found by the cluster label. The cloud does not label the NICs and
-// volumes that it makes for a server: all that did not exist before the run count,
-// so nothing else may create any in the project meanwhile.
+// It finds servers by ClusterLabel. The cloud does not label the NICs and volumes that
+// it creates for a server, so the tracker counts every NIC and volume of the project
+// that did not exist before the run: nothing else may create any during the run.
 type ResourcesTrackerImpl struct {
 	api               iaas.DefaultAPI
 	projectID, region string
@@ -46,10 +46,10 @@ var _ helpers.ResourcesTrackerInterface = (*ResourcesTrackerImpl)(nil)
 // resource is one thing of the cloud, such as "NIC" and its ID.
 type resource struct{ kind, id string }
 
-// InitializeResourcesTracker takes note of what the cloud holds before the run. It
-// fails if a server of the cluster is there already: it would be taken for one that
-// the run has left. machineClass and secretData are what the driver gets;
-// clusterName is the value of ClusterLabel that the class must set.
+// InitializeResourcesTracker records the NICs and volumes that exist before the run.
+// It returns an error if the cluster already has a server, because that would later
+// look left by the run. machineClass and secretData are what the driver gets;
+// clusterName is the value that the class must set for ClusterLabel.
 func (r *ResourcesTrackerImpl) InitializeResourcesTracker(
 	machineClass *v1alpha1.MachineClass, secretData map[string][]byte, clusterName string,
 ) error {
@@ -63,7 +63,7 @@ func (r *ResourcesTrackerImpl) InitializeResourcesTracker(
 		return err
 	}
 	if len(servers) > 0 {
-		return fmt.Errorf("the cluster %s has servers before the run: %v", clusterName, servers)
+		return fmt.Errorf("the cluster %s has servers before the run: %v: must have none", clusterName, servers)
 	}
 	r.before, err = r.attachments(ctx)
 	return err
@@ -79,7 +79,7 @@ func (r *ResourcesTrackerImpl) connect(
 	}
 	apis.SetDefaults(spec, secret)
 	if clusterName == "" || spec.Labels[ClusterLabel] != clusterName {
-		return fmt.Errorf("the label %s of class %s is %q, the cluster is %q: its servers could not be found",
+		return fmt.Errorf("the label %s of class %s is %q: must be the cluster's name, %q, by which its servers are found",
 			ClusterLabel, class.Name, spec.Labels[ClusterLabel], clusterName)
 	}
 	config, err := spi.ConfigFromEnvironment(os.LookupEnv)
@@ -96,19 +96,19 @@ func (r *ResourcesTrackerImpl) connect(
 	return nil
 }
 
-// IsOrphanedResourcesAvailable reports whether a resource of the run is left, and logs
-// it. It also returns true when the cloud does not answer: nothing is then known to be
-// gone.
+// IsOrphanedResourcesAvailable reports whether the run has left a server, NIC or
+// volume, and logs each of them. It also returns true if the cloud cannot be read:
+// then nothing is known to be gone.
 func (r *ResourcesTrackerImpl) IsOrphanedResourcesAvailable() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	left, err := r.orphans(ctx)
 	if err != nil {
-		log.Printf("Orphans: %v", err)
+		log.Printf("Orphans: counted as left, because the cloud cannot be read: %v", err)
 		return true
 	}
 	for _, orphan := range left {
-		log.Printf("Orphans: %s %s is left", orphan.kind, orphan.id)
+		log.Printf("Orphans: the run has left %s %s", orphan.kind, orphan.id)
 	}
 	return len(left) > 0
 }

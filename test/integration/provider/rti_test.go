@@ -158,8 +158,8 @@ func TestWhatTheTrackerCannotWorkWith(t *testing.T) {
 		secret map[string][]byte
 		want   string
 	}{
-		"a class without the cluster label": {newClass(""), c.secret, "could not be found"},
-		"a class of another cluster":        {newClass("another"), c.secret, "could not be found"},
+		"a class without the cluster label": {newClass(""), c.secret, "must be the cluster's name"},
+		"a class of another cluster":        {newClass("another"), c.secret, "must be the cluster's name"},
 		"a Secret without a key":            {c.class, map[string][]byte{"projectId": c.secret["projectId"]}, "key"},
 		"a providerSpec that is no object": {&v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte("[]")}},
 			c.secret, "providerSpec"},

@@ -261,6 +261,7 @@ const auditLog = "audit.log"
 type Request struct {
 	// User is the service account, as system:serviceaccount:NAMESPACE:NAME.
 	User string
+	// Verb is what the request does in Kubernetes' terms, such as get, list, watch or patch.
 	Verb string
 	// These fields identify the object. Group is "" for the core API, Subresource is "" for a whole
 	// object, Namespace is "" for cluster-wide resources, and Name is "" for lists and generated
@@ -284,7 +285,7 @@ func (e *Env) Requests() ([]Request, error) {
 		}
 		read, err := readAuditLog(file)
 		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("audit log of %s: %w", part, err)
+			return nil, fmt.Errorf("reading the audit log of %s: %w", part, err)
 		}
 		requests = append(requests, read...)
 	}
@@ -330,7 +331,7 @@ func (e *Env) installCRDs(ctx context.Context) error {
 		return err
 	}
 	if len(crds) == 0 {
-		return fmt.Errorf("no manifests in %s", e.programs.crds)
+		return fmt.Errorf("the folder %s has no manifests: must have the custom resource definitions of the manager", e.programs.crds)
 	}
 	for _, crd := range crds {
 		if err := e.apply(ctx, crd); err != nil {

@@ -6,9 +6,9 @@
 // project's machine-controller, each as a process. The API is a parameter (WithCloud):
 // package localenv adds the mock and Nodes, test/cloud the real one.
 //
-// One API server is both control and target cluster, unless WithTargetCluster is set. They and etcd
-// are started here rather than by controller-runtime's envtest, which neither reports the death of
-// a process nor takes its processes down when the test binary is killed.
+// One API server is both control and target cluster, unless WithTargetCluster is set. This package
+// starts API servers and etcd itself rather than with controller-runtime's envtest, which neither
+// reports the death of a process nor ends its processes when the test binary is killed.
 //
 // The controllers act as members of system:masters, with flags that suit tests. For tests of a
 // Deployment, StartPod runs its Pods instead, with their containers' arguments, environment,

@@ -72,7 +72,7 @@ func newEnv(s settings) *Env {
 // environment has stopped. Err returns the cause.
 func (e *Env) Done() <-chan struct{} { return e.running.Done() }
 
-// Err returns the error because of which the environment failed; nil if it has not failed.
+// Err returns the error that made the environment fail; nil if it has not failed. A Stop is not a failure.
 func (e *Env) Err() error {
 	if err := context.Cause(e.running); !errors.Is(err, errStopped) {
 		return err
@@ -247,7 +247,7 @@ func (e *Env) SidecarMetricsURL() string {
 // cloud. The environment's own sidecar has them already.
 func (e *Env) CloudEnvironment() []string { return slices.Clone(e.settings.cloud.Environment) }
 
-// ServiceAccountKey returns the ServiceAccountKey of the API in WithCloud.
+// ServiceAccountKey returns the service-account key, in JSON, that was set by WithCloud; nil if there is none.
 func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.settings.cloud.ServiceAccountKey) }
 
 // ManagerPath returns the path of the program machine-controller-manager, for tests that run it

@@ -56,7 +56,8 @@ func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// ParseManifests parses YAML with one or several documents.
+// ParseManifests parses YAML with one or several documents, each with one object. It skips empty
+// documents, and returns an error for an object without kind or apiVersion.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -83,8 +84,8 @@ func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // Apply applies objects server-side, in the given order, and takes over fields of other owners.
-// Namespaced objects without a namespace go to the environment's namespace. The status of objects
-// is not applied, and objects is not modified.
+// Namespaced objects without a namespace go to the environment's namespace. Apply ignores the
+// objects' status, and does not modify objects.
 func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		desired, err := e.toUnstructured(object)
@@ -98,8 +99,9 @@ func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 	return nil
 }
 
-// ApplyFile applies the objects of a YAML file, or of a folder of YAML files. In Secrets it
-// replaces the serviceAccountKey with the cloud's key.
+// ApplyFile applies the objects of a YAML file, or of all *.yaml files of a folder, sorted by name.
+// In Secrets that have the field serviceAccountKey in stringData, it replaces that field with the
+// key of WithCloud, if there is one.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	objects, err := readManifests(path)
 	if err != nil {
@@ -153,7 +155,7 @@ func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, 
 	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp")
 	namespaced, err := e.control.client.IsObjectNamespaced(desired)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, desired.GetName(), err)
+		return nil, fmt.Errorf("finding out whether %s %s has a namespace: %w", gvk.Kind, desired.GetName(), err)
 	}
 	if namespaced && desired.GetNamespace() == "" {
 		desired.SetNamespace(e.settings.namespace)

@@ -49,14 +49,15 @@ func WithTargetless() Option { return func(s *settings) { s.targetless = true } 
 func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
 
 // WithoutManager starts no machine-controller-manager, so that only Machines and MachineClasses
-// work. StartManager can start it later.
+// have an effect: no controller handles MachineDeployments and MachineSets. StartManager can start
+// it later.
 func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
 
 // WithoutSidecar starts no machine-controller. StartSidecar can start it later.
 func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
 
-// WithSidecarProgram runs another machine-controller instead of this project's, with the same flags
-// and environment. 'make localenv' must have built it.
+// WithSidecarProgram runs the program of this name in bin/localenv instead of this project's
+// machine-controller, with the same flags and environment. 'make localenv' must have built it.
 func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
 // WithSidecarReplicas runs several machine-controllers that elect a leader. A replica that ends is

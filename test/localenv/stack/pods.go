@@ -34,8 +34,8 @@ func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 //
 // A process has no image, network or files of its own. So
 //   - the last part of the image's name selects one of the two programs;
-//   - --control-kubeconfig, --address and --port are appended to the arguments and override those of the Pod; so does
-//     --target-kubeconfig if the Pod's is empty, which means its own cluster;
+//   - --control-kubeconfig, --address and --port are appended to the arguments and override those of the Pod, and so
+//     does --target-kubeconfig if the Pod sets it to "", which means the cluster in which the Pod runs;
 //   - mounted Secrets, ConfigMaps and tokens are files in another folder, whose path replaces theirs in arguments and
 //     in these files (PodPath);
 //   - in leader election the process has the name of its Pod (leaseIdentity).
@@ -99,7 +99,7 @@ func (e *Env) program(image string) (string, error) {
 	case "machine-controller-manager-provider-stackit":
 		return e.programs.sidecar, nil
 	}
-	return "", fmt.Errorf("image %q: only machine-controller-manager and machine-controller can run", image)
+	return "", fmt.Errorf("the image is %q: its name must be machine-controller-manager or machine-controller-manager-provider-stackit", image)
 }
 
 // environment returns a container's variables.
@@ -110,7 +110,7 @@ func environment(pod *corev1.Pod, container corev1.Container) (map[string]string
 		value := variable.Value
 		if source := variable.ValueFrom; source != nil {
 			if source.FieldRef == nil || fields[source.FieldRef.FieldPath] == "" {
-				return nil, fmt.Errorf("variable %s: only the Pod's name and namespace are supported", variable.Name)
+				return nil, fmt.Errorf("variable %s has an unsupported valueFrom: must be the field metadata.name or metadata.namespace", variable.Name)
 			}
 			value = fields[source.FieldRef.FieldPath]
 		}
@@ -185,7 +185,8 @@ func (m mounts) environment(container corev1.Container) []string {
 	return nil
 }
 
-// PodPath translates a path in a container of the Pod into a path on this computer.
+// PodPath translates a path in a container of the Pod into the path of that file on this computer. It returns
+// other paths unchanged.
 func (e *Env) PodPath(pod *corev1.Pod, inside string) string { return e.mountsOf(pod).in(inside) }
 
 // mountsOf returns the paths of a Pod's files.
@@ -272,7 +273,7 @@ func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume)
 	case volume.EmptyDir != nil:
 		return map[string][]byte{}, nil
 	}
-	return nil, errors.New("the local environment mounts only volumes of type secret, projected and emptyDir")
+	return nil, errors.New("the type of the volume is not supported: must be secret, projected or emptyDir")
 }
 
 func (e *Env) projection(
@@ -291,7 +292,7 @@ func (e *Env) projection(
 		token, err := requestToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName, spec)
 		return map[string][]byte{asked.Path: []byte(token)}, err
 	}
-	return nil, errors.New("only Secrets, ConfigMaps and tokens of service accounts can be projected")
+	return nil, errors.New("a source of the volume is not supported: must be secret, configMap or serviceAccountToken")
 }
 
 // secret returns the files of a Secret: those of items, or all files without items.
@@ -326,7 +327,7 @@ func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (m
 	for _, item := range items {
 		file, ok := content[item.Key]
 		if !ok {
-			return nil, fmt.Errorf("%s has no key %s", name, item.Key)
+			return nil, fmt.Errorf("the Secret or ConfigMap %s has no key %s, which the volume lists in its items", name, item.Key)
 		}
 		files[item.Path] = file
 	}

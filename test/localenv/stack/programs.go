@@ -77,7 +77,7 @@ func Root() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%s is not inside the module %s", start, modulePath)
+			return "", fmt.Errorf("the working directory %s is not inside the module %s", start, modulePath)
 		}
 	}
 }

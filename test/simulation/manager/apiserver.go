@@ -33,7 +33,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Object is an object that an API server stores.
+// Object is an object that a Server can store, such as a *v1alpha1.Machine.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -71,7 +71,7 @@ type Event struct {
 
 // Server is an API server in memory, for the control cluster and the target cluster. It implements the parts that
 // the manager's clients use: UIDs, versions, conflicts, generations, writes of the status alone, finalizers,
-// patches, lists and watches. Its objects must not be changed.
+// patches, lists and watches. Do not modify the objects that its methods take or return: the Server keeps them.
 type Server struct {
 	now func() time.Time
 
@@ -83,7 +83,7 @@ type Server struct {
 	changed chan struct{}
 }
 
-// NewServer returns a Server whose clock is now.
+// NewServer returns an empty Server. It calls now for the creation and deletion timestamps of its objects.
 func NewServer(now func() time.Time) *Server {
 	s := &Server{now: now, objects: map[string]map[string]Object{}, changed: make(chan struct{})}
 	for resource := range kinds {
@@ -92,7 +92,8 @@ func NewServer(now func() time.Time) *Server {
 	return s
 }
 
-// Create adds an object; its creationTimestamp is now unless it has one.
+// Create adds an object, and sets its UID, generation and resourceVersion, and the creationTimestamp if it has none.
+// It returns AlreadyExists if the resource has an object with this name.
 func (s *Server) Create(resource string, object Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +129,7 @@ func (s *Server) list(resource string) (all []Object, version string) {
 	return all, strconv.Itoa(len(s.events))
 }
 
-// Objects returns the objects of a resource, by name.
+// Objects returns the objects of a resource that have the type T, sorted by name.
 func Objects[T Object](s *Server, resource string) (all []T) {
 	objects, _ := s.list(resource)
 	for _, object := range objects {
@@ -139,7 +140,7 @@ func Objects[T Object](s *Server, resource string) (all []T) {
 	return all
 }
 
-// Edit applies a change to the current object, including its status, if it exists.
+// Edit applies a change to an object, including its status. It does nothing if there is no object with that name.
 func Edit[T Object](s *Server, resource, name string, change func(T)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +166,8 @@ func clone(object Object) Object {
 	return copied
 }
 
-// Delete requests the deletion of an object, as a user does.
+// Delete requests the deletion of an object, as a user does: an object with finalizers only gets a deletionTimestamp.
+// It returns NotFound if there is no object with that name.
 func (s *Server) Delete(resource, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +186,7 @@ func (s *Server) Delete(resource, name string) error {
 	return s.write(watch.Modified, resource, object)
 }
 
-// Drop removes an object regardless of its finalizers.
+// Drop removes an object, if it exists, regardless of its finalizers.
 func (s *Server) Drop(resource, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,7 +289,7 @@ func groupResource(resource string) schema.GroupResource {
 	return schema.GroupResource{Group: kinds[resource].Group, Resource: resource}
 }
 
-// Target is the object or list that a request addresses.
+// Target is the object that a request addresses; with an empty Name it is the list of a resource.
 type Target struct{ Resource, Name, Subresource string }
 
 // TargetOf parses a request's path. The resource is empty for discovery paths.
@@ -301,10 +303,10 @@ func TargetOf(request *http.Request) Target {
 	return Target{path[0], path[1], path[2]}
 }
 
-// IsWatch reports whether the answer is a stream of events.
+// IsWatch reports whether the request is for a watch: call Watch for it, and Do for all others.
 func IsWatch(request *http.Request) bool { return request.URL.Query().Get("watch") != "" }
 
-// Do answers a request other than a watch.
+// Do answers a request other than a watch. Errors are in the answer, as from an API server.
 func (s *Server) Do(request *http.Request) *http.Response {
 	var body []byte
 	if request.Body != nil {
@@ -355,7 +357,8 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	return s.update(t.Resource, object, t.Subresource)
 }
 
-// Refusal returns an answer with the error as a status.
+// Refusal returns the answer of an API server that refuses a request because of err. Its HTTP status is 500 unless err
+// has a status of Kubernetes' API, such as a conflict.
 func Refusal(request *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {

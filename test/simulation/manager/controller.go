@@ -4,8 +4,8 @@
 // Package manager runs machine-controller-manager's own machine controller in a bubble of
 // testing/synctest, with real clientsets that reach an API server in memory.
 //
-// The controller was not designed to be stopped: this file reaches into its internals where necessary, and breaks
-// with a version that is built differently. Each such place has a test.
+// The controller was not designed to be stopped, so controller.go reaches into its internals where necessary. That
+// breaks with a version of the controller that is built differently; each such place has a test.
 package manager
 
 import (
@@ -61,7 +61,7 @@ const (
 
 // Controller is a running machine controller.
 type Controller struct {
-	// Machines reads its cache.
+	// Machines reads Machines from the controller's cache, which may be older than the API server's objects.
 	Machines machinelisters.MachineNamespaceLister
 
 	controller machinecontroller.Controller
@@ -70,8 +70,8 @@ type Controller struct {
 	factories  []interface{ Shutdown() }
 }
 
-// Start runs a controller, as the sidecar does once it leads, with the defaults of its flags. All requests of its
-// clientsets go through the transport.
+// Start starts a controller, which runs until Kill or End, as in a sidecar that leads. Its flags have the manager's
+// defaults, except for a drain timeout of 5 minutes. All requests of its clientsets go through the transport.
 func Start(transport http.RoundTripper, d driver.Driver) (*Controller, error) {
 	config := &rest.Config{
 		Host: "http://kubernetes.invalid", Transport: transport, QPS: -1,
@@ -152,7 +152,8 @@ func nameOf(object any) string {
 	return name
 }
 
-// Kill stops the controller from starting new work. Requests in flight must be made to fail.
+// Kill stops the controller from starting new work and returns at once. It does not end requests in flight: the
+// transport must make them fail. Further calls do nothing.
 func (c *Controller) Kill() {
 	c.kill.Do(func() {
 		close(c.stop)
@@ -180,8 +181,9 @@ func shutDownQueues(c machinecontroller.Controller) {
 	}
 }
 
-// EndBroadcasters ends the event broadcasters of all controllers started in the caller's bubble. They are not
-// accessible, so it finds their addresses in the stacks of their goroutines. started is the number to find.
+// EndBroadcasters ends the event broadcasters of all controllers started in the caller's bubble of testing/synctest.
+// They are not accessible, so it finds their addresses in the stacks of their goroutines. started is the number of
+// these controllers: if it finds another number of broadcasters, it ends none and returns an error.
 func EndBroadcasters(started int) error {
 	buffer := make([]byte, 1<<20)
 	n := runtime.Stack(buffer, true)
@@ -202,7 +204,7 @@ func EndBroadcasters(started int) error {
 		}
 	}
 	if len(found) != started {
-		return fmt.Errorf("%d event broadcasters are found of %d controllers", len(found), started)
+		return fmt.Errorf("found %d event broadcasters of %d controllers: must be one for each controller", len(found), started)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(found), cmp.Compare[uint64]) {
 		address := uintptr(at)
@@ -216,10 +218,10 @@ var (
 	loops   = regexp.MustCompile(`watch\.\(\*Broadcaster\)\.loop\(0x([0-9a-f]+)\)`)
 )
 
-// AllowMany prepares the process for several controllers; call it in TestMain. The default registry of metrics
-// registers nothing from then on: it panics where a second controller registers the same metrics. Unhandled errors
-// are no longer rate-limited: the limit sleeps by the time of the last error, which may come from a bubble whose
-// clock is years ahead. Informers list before they watch: a Server has no streaming lists.
+// AllowMany prepares the process for several controllers; call it in TestMain. From then on Prometheus' default
+// registry registers nothing: it would panic when a second controller registers the same metrics. Unhandled errors
+// are no longer rate-limited: the limit would sleep until after the last error, whose time may come from a bubble with
+// a clock that is years ahead. Informers list before they watch, since a Server has no streaming lists.
 func AllowMany() error {
 	prometheus.DefaultRegisterer = noRegistry{}
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // it logs; the second one sleeps

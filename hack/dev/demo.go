@@ -82,7 +82,7 @@ func (t *tour) run(ctx context.Context, steps []step) error {
 		return fmt.Errorf("left over: %s", strings.Join(sets.List(left), ", "))
 	}
 	if lost := before.inventory().Difference(now.inventory()); len(lost) > 0 {
-		return fmt.Errorf("lost: %s", strings.Join(sets.List(lost), ", "))
+		return fmt.Errorf("missing since the tour began: %s", strings.Join(sets.List(lost), ", "))
 	}
 	return nil
 }

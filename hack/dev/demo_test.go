@@ -67,7 +67,8 @@ func TestTour(t *testing.T) {
 		"a volume is left": {after: state{volumes: []iaasmock.Volume{data}}, want: "left over: volume data"},
 		"a NIC stays attached": {before: state{nics: []iaasmock.NIC{spare}}, after: state{nics: []iaasmock.NIC{other}},
 			want: "left over: NIC nic"},
-		"a user's volume is gone": {before: state{volumes: []iaasmock.Volume{data}}, want: "lost: volume data"},
+		"a user's volume is gone": {before: state{volumes: []iaasmock.Volume{data}},
+			want: "missing since the tour began: volume data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

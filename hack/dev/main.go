@@ -19,8 +19,8 @@ import (
 
 const usage = `Usage:
   dev                   start, apply samples/, stay until Ctrl-C
-  dev --sidecar=none    the same without the sidecar: run make start
-  demo                  up to 3 machines, to 5, to another class, down to 0
+  dev --sidecar=none    the same without the sidecar, which make start then runs
+  demo                  scale to 3 machines and 5, roll to another class, scale to 0, end
 `
 
 func main() {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants breaks the driver's rules one by one and names the test that notices. It fails if no
-// test does. The working tree does not change: the broken file is an overlay while a test runs.
+// Command mutants breaks the driver's rules one by one, and prints for each the test that notices. It fails
+// if no test notices a broken rule. The driver's files do not change: tests run with a broken copy, by -overlay.
 //
 // noticed.txt has the names of an earlier run. A run tries that test first, which takes seconds, and all
 // others only if it passes. It writes the file anew after each mutant, so that a run that is interrupted keeps its
@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "break only the rules whose text contains this")
+	only := flag.String("only", "", "break only the rules whose text, as in mutants.go, contains this; empty means all")
 	flag.Parse()
 	if err := run(*only, "hack/mutants/noticed.txt"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -122,7 +122,8 @@ func (m *mutant) overlay(dir string) (string, error) {
 			text = string(source)
 		}
 		if n := strings.Count(text, e.old); n != 1 {
-			return "", fmt.Errorf("%q is %d times in %s: must be once: bring the list up to date", e.old, n, e.file)
+			return "", fmt.Errorf("%q occurs %d times in %s: must occur once: correct the edit in hack/mutants/mutants.go",
+				e.old, n, e.file)
 		}
 		broken[e.file] = strings.Replace(text, e.old, e.new, 1)
 	}
@@ -178,7 +179,7 @@ func (m *mutant) noticed(dir string, before aTest) (aTest, error) {
 		if test := failedTest(string(output)); test.name != "" {
 			return test, nil
 		}
-		return aTest{}, fmt.Errorf("the tests do not run:\n%s", output)
+		return aTest{}, fmt.Errorf("go test failed, but its output names no test that failed:\n%s", output)
 	}
 	return aTest{}, nil
 }

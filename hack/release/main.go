@@ -66,9 +66,9 @@ type release struct {
 
 func main() {
 	made := release{folder: filepath.Join("bin", "release"), compile: compile}
-	flag.StringVar(&made.Version, "version", "", "version, such as v1.2.3")
+	flag.StringVar(&made.Version, "version", "", "version of the release, such as v1.2.3 or v1.2.3-rc.1; required")
 	flag.StringVar(&made.SourceURL, "source-url", "", "page of the repository that publishes the release")
-	epoch := flag.Int64("epoch", 0, "the commit's time, in seconds since 1970")
+	epoch := flag.Int64("epoch", 0, "time of the commit, in seconds since 1970; all files in the archives get it")
 	flag.Parse()
 	made.committed = time.Unix(*epoch, 0).UTC()
 	if err := made.build(platforms); err != nil {

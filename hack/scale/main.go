@@ -24,14 +24,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var o options
-	pflag.IntVar(&o.machines, "machines", 500, "how many machines")
-	pflag.IntVar(&o.keep, "keep", 0, "how many machines remain at the end")
+	pflag.IntVar(&o.machines, "machines", 500, "number of machines to scale up to")
+	pflag.IntVar(&o.keep, "keep", 0, "number of machines that remain after scaling down")
 	pflag.BoolVar(&o.instant, "instant", false,
-		"measure the minimum: a driver that answers at once, without latency, faults and allowedAddresses")
+		"measure the minimum: a driver that answers at once, without API latency, --faults and allowedAddresses")
 	pflag.DurationVar(&o.join, "join", time.Second,
 		"time from ACTIVE until the server's Node joins; real servers need longer")
-	pflag.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
-	pflag.BoolVar(&o.roll, "roll", true, "also roll to another class, which takes longest")
+	pflag.Float64Var(&o.faults, "faults", 0.01,
+		"share of API calls that the mock answers with 503, 0 to 1; no effect with --instant")
+	pflag.BoolVar(&o.roll, "roll", true,
+		"also roll all machines to another class, which takes longer than the other phases")
 	pflag.Parse()
 	phases, err := measure(ctx, o)
 	if err != nil {

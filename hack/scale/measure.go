@@ -159,7 +159,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 // await returns when the phase was done and when it settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		fmt.Errorf("phase %s is not done, or left resources over, after %s", p.name, limit))
+		fmt.Errorf("phase %s has not reached its number of machines and servers after %s", p.name, limit))
 	defer cancel()
 	look, tell := time.NewTicker(lookInterval), time.NewTicker(tellInterval)
 	defer look.Stop()

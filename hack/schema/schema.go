@@ -3,7 +3,7 @@
 
 // Package schema generates JSON Schemas and tables of the fields that users write, from the
 // driver's types, their comments and the limits in package validation. It also extracts the facts
-// of the official API document. Its tests write the files.
+// of the official API document. Its tests compare the files with these; with -update they write them.
 package schema
 
 import (
@@ -63,7 +63,7 @@ func providerSpec() (node, error) {
 		boot["else"] = node{"required": []any{"size"}, "properties": node{"size": node{"type": "integer"}}}
 	}
 	for path := range limits {
-		return nil, fmt.Errorf("package validation has limits for %s, which is not a field", path)
+		return nil, fmt.Errorf("package validation has limits for %s: must be the path of a field of the providerSpec", path)
 	}
 	return schema, nil
 }
@@ -204,7 +204,7 @@ func secret() (node, error) {
 	for key, property := range properties {
 		plain, isNode := property.(node)
 		if !isNode {
-			return nil, fmt.Errorf("key %s is not a string", key)
+			return nil, fmt.Errorf("the schema of the Secret's key %s is not an object", key)
 		}
 		complete(plain, key, nil)
 		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64",
@@ -226,7 +226,7 @@ func secret() (node, error) {
 	}, nil
 }
 
-// Files maps the paths of the schema files in the repository to their content.
+// Files returns the content of the schema files, by their path in the repository.
 func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for path, make := range map[string]func() (node, error){

@@ -12,7 +12,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// WithTables returns a page with new tables between its marks.
+// WithTables returns a Markdown page with its tables of the fields of ProviderSpec and Secret written anew from the
+// types' comments. It returns an error if the page lacks the marks around a table, or a field has no comment.
 func WithTables(page string) (string, error) {
 	for mark, source := range map[string]struct {
 		of  any
@@ -30,7 +31,7 @@ func WithTables(page string) (string, error) {
 		before, rest, begun := strings.Cut(page, begin)
 		_, after, ended := strings.Cut(rest, end)
 		if !begun || !ended {
-			return "", errors.New("the page has no mark " + begin)
+			return "", errors.New("the page must have a mark <!-- end --> after a mark " + begin)
 		}
 		page = before + begin + "| Field | Meaning |\n|---|---|\n" + rows + end + after
 	}

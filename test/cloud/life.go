@@ -203,7 +203,7 @@ func (l *life) awaitMachines(ctx context.Context, wanted map[string]int) error {
 func (l *life) lifeServers(ctx context.Context) (map[string]string, error) {
 	v, err := l.look(ctx)
 	if err != nil {
-		l.printOnce("not all could be read: %s", describe(err))
+		l.printOnce("cannot read all of the run's resources, trying again: %s", describe(err))
 		return nil, nil
 	}
 	servers := map[string]string{}
@@ -216,7 +216,8 @@ func (l *life) lifeServers(ctx context.Context) (map[string]string, error) {
 			return nil, fmt.Errorf("server %s is in ERROR: %s", server.GetId(), server.GetErrorMessage())
 		}
 		if other := servers[server.GetName()]; other != "" {
-			return nil, fmt.Errorf("servers %s and %s have the name of one Machine", other, server.GetId())
+			return nil, fmt.Errorf("servers %s and %s have the same Machine's name: must be one server for each Machine",
+				other, server.GetId())
 		}
 		servers[server.GetName()] = server.GetId()
 	}
@@ -261,7 +262,7 @@ func states(machines []v1alpha1.Machine) string {
 func (l *life) saveCalls(failure *error) {
 	log, err := l.env.Logs(stack.PartSidecar)
 	if err != nil {
-		l.say("the sidecar's log: %v", err)
+		l.say("The sidecar's log cannot be read: %v", err)
 	}
 	for line := range strings.Lines(log) {
 		if _, call, ok := strings.Cut(line, `"API call" `); ok {

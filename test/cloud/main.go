@@ -12,12 +12,12 @@
 //   - Probes (probes.go): one function for each open question about the API. Each makes a few calls
 //     through the SDK and prints one row. A probe cannot make the run red.
 //
-// A run asks before it spends (settings.go), deletes what is left at its end or after Ctrl-C
+// A run asks for confirmation before it creates anything (settings.go), deletes what is left at its end or after Ctrl-C
 // (sweep.go), and writes a report and the exchanges with the API (report.go, exchanges.go). With the
 // argument sweep the command only deletes what earlier runs have left.
 //
-// The halves are parts of a program rather than tests of the go command, so that servers are not made
-// by accident. This package does not import the mock; its tests run the suite against it.
+// The halves are parts of a program rather than tests of the go command, so that nobody creates servers
+// by accident. Only the tests of this package use the mock: they run the suite against it.
 package main
 
 import (
@@ -63,13 +63,15 @@ const (
 func start(ctx context.Context, args []string) int {
 	o := &options{out: os.Stdout}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
-	flags.DurationVar(&o.limit, "limit", 15*time.Minute, "maximum time of a run; the last third is for deleting")
+	flags.DurationVar(&o.limit, "limit", 15*time.Minute,
+		"maximum time of a run, less than 1h; its last third is reserved for deleting")
 	flags.DurationVar(&o.patience, "patience", 5*time.Minute, "maximum time of one step, such as the boot of a server")
-	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; also the sidecar's --stackit-settle")
-	flags.DurationVar(&o.poll, "poll", 5*time.Second, "poll interval")
+	flags.DurationVar(&o.settle, "settle", 30*time.Second,
+		"maximum lag of lists after a change; also sets the sidecar's --stackit-settle")
+	flags.DurationVar(&o.poll, "poll", 5*time.Second, "time between two reads while the run waits for a change")
 	flags.DurationSliceVar(&o.idle, "idle", []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute},
-		"how long the probe of idle connections leaves one unused")
-	flags.StringVar(&o.only, "only", "", "run one half: life or probes")
+		"times for which the probe of idle connections leaves a connection unused before it uses it again")
+	flags.StringVar(&o.only, "only", "", "run one half alone: life or probes; empty runs both")
 	if err := flags.Parse(args); err != nil {
 		return exitNothingMade
 	}
@@ -78,11 +80,13 @@ func start(ctx context.Context, args []string) int {
 	o.settings, err = readSettings(os.LookupEnv, !isSweep)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%w: missing or wrong in the environment:\n%w", errNothingMade, err)
+		err = fmt.Errorf("%w: environment variables are missing or wrong:\n%w", errNothingMade, err)
 	case o.limit >= oldAfter:
-		err = fmt.Errorf("%w: --limit must be less than %s: a sweep takes older runs for ended", errNothingMade, oldAfter)
+		err = fmt.Errorf("%w: --limit is too long: must be less than %s, the age from which a sweep considers a run ended",
+			errNothingMade, oldAfter)
 	case o.only != "" && o.only != onlyLife && o.only != onlyProbes:
-		err = fmt.Errorf("%w: --only must be %s or %s", errNothingMade, onlyLife, onlyProbes)
+		err = fmt.Errorf("%w: the value of --only is unknown: must be %s or %s, or empty for both halves",
+			errNothingMade, onlyLife, onlyProbes)
 	case isSweep:
 		err = o.sweepRuns(ctx)
 	default:

@@ -76,7 +76,7 @@ func (p *probes) askAll(ctx context.Context) {
 		seen := probe.ask(asking)
 		stop()
 		if ctx.Err() != nil {
-			seen = notTold + "the run was ended"
+			seen = notTold + "the run was interrupted or out of time"
 		}
 		p.note(probe.question, "%s", seen)
 	}
@@ -137,7 +137,7 @@ func (p *probes) create(
 		return nil, err
 	}
 	if made.GetName() != payload.Name || made.GetId() == "" {
-		return nil, errors.New("the answer shows another server")
+		return nil, errors.New("the answer to the POST shows no ID, or a server with another name")
 	}
 	p.posted = time.Now()
 	p.add(serverThing(made))
@@ -228,7 +228,7 @@ func (p *probes) listed(ctx context.Context, selector string) (found bool, label
 }
 
 // errNoServer means that a probe has no server to look at.
-const errNoServer = notTold + "the server could not be made"
+const errNoServer = notTold + "the server could not be created"
 
 func (p *probes) labelsInLists(ctx context.Context) string {
 	if p.first == nil {
@@ -258,7 +258,7 @@ func (p *probes) deleteCreating(ctx context.Context) string {
 		p.deleted = time.Now()
 	}
 	if server.GetStatus() != statusCreating {
-		return notTold + "it was " + server.GetStatus() + " before the DELETE"
+		return notTold + "the server was " + server.GetStatus() + " before the DELETE"
 	}
 	return outcome(err)
 }
@@ -295,7 +295,7 @@ func (p *probes) getDeleted(ctx context.Context) string {
 	if last != nil {
 		seen += ", " + outcome(last)
 	}
-	p.last = append(p.last, fmt.Sprintf("What a GET answers an hour after the DELETE: "+
+	p.last = append(p.last, fmt.Sprintf("To see what a GET answers an hour after the DELETE: "+
 		"stackit server describe %s --project-id %s --region %s", p.first.GetId(), p.ProjectID, p.region))
 	return seen + "; after 1 h: " + notTold + "the run's last lines have the command"
 }
@@ -398,7 +398,7 @@ func (p *probes) volumeAfterDelete(ctx context.Context, made *iaas.Server) strin
 		}
 		left = slices.DeleteFunc(v.parts, func(t thing) bool { return t.id != volume.id })
 		isIt := func(server iaas.Server) bool { return server.GetId() == made.GetId() }
-		return "lists show it", !slices.ContainsFunc(v.servers, isIt)
+		return "lists still show the server", !slices.ContainsFunc(v.servers, isIt)
 	})
 	if err != nil {
 		return notTold + "the server is not gone: " + describe(err)
@@ -466,5 +466,5 @@ func (p *probes) answerHeaders(context.Context) string {
 	if headers := p.exchanges.headerRow(); headers != "" {
 		return headers
 	}
-	return notTold + "no answer"
+	return notTold + "the API has answered no request"
 }

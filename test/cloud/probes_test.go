@@ -79,7 +79,7 @@ func TestProbeAnswers(t *testing.T) {
 		}, "with a boot volume that stays without the server"},
 		"another server's answer": {`{"operation":"CreateServer","otherServer":"database"}`, func(p *probes) string {
 			return p.manyLabels(t.Context())
-		}, "not told: the answer shows another server"},
+		}, "not told: the answer to the POST shows no ID, or a server with another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func (o *options) say(format string, args ...any) {
 }
 
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run did not finish within %s", limit))
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the time limit of %s has passed", limit))
 }
 
 // again returns the command that deletes what a run has left.
@@ -66,7 +66,7 @@ func (o *options) await(
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %s", patience, seen)
+			return fmt.Errorf("timed out after %s: %s", patience, seen)
 		}
 		if err := pause(ctx, o.poll); err != nil {
 			return fmt.Errorf("%w: %s", err, seen)
@@ -111,11 +111,12 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
-	o.say("Run %s begins. If it is killed: %s", r.name, again(r.name))
+	o.say("Run %s begins. If it is killed, this command deletes what it has left: %s", r.name, again(r.name))
 	started := time.Now()
 	problem := r.runAndSweep(ctx)
 	took := time.Since(started).Round(time.Second)
-	o.say("It took %s. The report is %s, beside it are the exchanges.", took, reportFile.Name())
+	o.say("The run took %s. The report is %s; the .jsonl file beside it has the exchanges with the API.",
+		took, reportFile.Name())
 	return errors.Join(problem, r.writeReport(reportFile, took, problem),
 		r.exchanges.failure(), reportFile.Close(), lines.Close())
 }
@@ -144,10 +145,10 @@ func (r *run) runAndSweep(ctx context.Context) error {
 	}
 	sweeping, stopSweep := untilSignal(deadline)
 	defer stopSweep()
-	r.say("Deletes the network and what is left. Ctrl-C ends it at once.")
+	r.say("Deleting the network and what is left of the run. Ctrl-C stops this at once.")
 	deleted, err := r.finish(sweeping)
 	if problem == nil && err == nil && len(deleted) > 0 {
-		err = fmt.Errorf("left at the end, and deleted now: %s", texts(deleted))
+		err = fmt.Errorf("resources were left at the end of the run, and have now been deleted: %s", texts(deleted))
 	}
 	if problem == nil && err == nil {
 		r.note("Left at the end", "no server, NIC or volume of the run in the lists; the network could be deleted")
@@ -187,7 +188,7 @@ func (r *run) makeNetwork(ctx context.Context) error {
 		return err
 	}
 	if made.GetName() != payload.Name || made.GetId() == "" {
-		return errors.New("the answer shows another network")
+		return errors.New("the answer to the POST shows no ID, or a network with another name")
 	}
 	r.network = made.GetId()
 	r.add(thing{kind: kindNetwork, id: r.network, name: payload.Name})
@@ -197,7 +198,7 @@ func (r *run) makeNetwork(ctx context.Context) error {
 			return describe(err), false
 		}
 		isMade := func(n iaas.Network) bool { return n.GetId() == r.network && n.GetStatus() != statusCreating }
-		return "lists do not show it as made", slices.ContainsFunc(networks, isMade)
+		return "lists do not show the network, or show it as CREATING", slices.ContainsFunc(networks, isMade)
 	})
 }
 

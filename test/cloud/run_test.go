@@ -124,7 +124,7 @@ func TestWrongServersAreRed(t *testing.T) {
 	t.Parallel()
 	for preset, verdict := range map[string]string{
 		"boot-error":        `server \S+ is in ERROR: Build of instance aborted`,
-		"duplicate-servers": `servers \S+ and \S+ have the name of one Machine`,
+		"duplicate-servers": `servers \S+ and \S+ have the same Machine's name`,
 	} {
 		t.Run(preset, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestLeftoverIsRed(t *testing.T) {
 	m.fault(t, keepsVolumes)
 	r := newProgram(t, m, "--only=probes")
 	r.run(t, exitRed)
-	r.expectVerdict(t, `left without their server after 4s: .*volume \S+ \(of \S+-probe-first\)`)
+	r.expectVerdict(t, `left without their server: timed out after 4s: .*volume \S+ \(of \S+-probe-first\)`)
 	m.expectOnly(t, before)
 }
 
@@ -224,7 +224,7 @@ func TestInterrupted(t *testing.T) {
 	r.signal(t, syscall.SIGINT)
 	r.expectEnd(t, exitRed)
 	r.expectVerdict(t, "interrupt")
-	r.expectSaid(t, "Deletes the network and what is left. Ctrl-C ends it at once.")
+	r.expectSaid(t, "Deleting the network and what is left of the run. Ctrl-C stops this at once.")
 	m.expectOnly(t, before)
 }
 

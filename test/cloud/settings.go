@@ -76,14 +76,15 @@ func readSettings(lookup func(string) (string, bool), forServers bool) (settings
 	}
 	if s.sweepRun != "" && !isRunName(s.sweepRun) {
 		problems = append(problems,
-			fmt.Errorf("%s must be a name that a run has printed, such as 20261123-071100-abcd", envRun))
+			fmt.Errorf("%s is not the name of a run: must be as a run has printed it, such as 20261123-071100-abcd", envRun))
 	}
 	var keyErr, configErr error
 	s.key, keyErr = readKey(get(envKeyPath), get(envKey))
 	s.config, configErr = spi.ConfigFromEnvironment(lookup)
 	problems = append(problems, keyErr, configErr)
 	if s.config.NoAuth {
-		problems = append(problems, fmt.Errorf("%s is set: this suite tests authentication, too", spi.EnvNoAuth))
+		problems = append(problems,
+			fmt.Errorf("%s is set: must be unset, since this suite tests authentication, too", spi.EnvNoAuth))
 	}
 	s.config.Endpoint = cmp.Or(s.config.Endpoint, spi.DefaultEndpoint)
 	return s, errors.Join(problems...)

@@ -56,7 +56,7 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
-		"run":            {envRun, "SECRET", envRun + " must be a name that a run has printed"},
+		"run":            {envRun, "SECRET", envRun + " is not the name of a run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(right(t, map[string]string{row.variable: row.value}), true)

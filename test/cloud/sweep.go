@@ -143,7 +143,7 @@ func (s *sweep) claims(server *iaas.Server) bool {
 	isInside := func(nic iaas.ServerNetwork) bool { return s.isOurs(nic.GetNetworkId()) }
 	nics := server.GetNics()
 	if len(nics) > 0 && !slices.ContainsFunc(nics, isInside) {
-		s.printOnce("leaves server %s (%s): it is in another network than the run's", server.GetId(), server.GetName())
+		s.printOnce("not deleting server %s (%s): it is in another network than the run's", server.GetId(), server.GetName())
 		return false
 	}
 	s.add(serverThing(server))
@@ -230,10 +230,10 @@ func (s *sweep) awaitNothing(ctx context.Context) error {
 		}
 	}
 	if err := s.await(ctx, s.patience, lookFor(kindServer)); err != nil {
-		return fmt.Errorf("servers are left %w", err)
+		return fmt.Errorf("servers are left: %w", err)
 	}
 	if err := s.await(ctx, 4*s.settle, lookFor(kindServer, kindNIC, kindVolume)); err != nil {
-		return fmt.Errorf("left without their server %w", err)
+		return fmt.Errorf("NICs or volumes are left without their server: %w", err)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (s *sweep) delete(ctx context.Context) (deleted []thing, err error) {
 		v, err := s.look(ctx)
 		switch {
 		case err != nil:
-			s.printOnce("not all could be read: %s", describe(err))
+			s.printOnce("cannot read all of the run's resources, trying again: %s", describe(err))
 			cleanSince = time.Time{}
 		case len(v.servers) > 0 || len(v.parts) > 0:
 			cleanSince = time.Time{}
@@ -331,7 +331,7 @@ func (o *options) sweepRuns(ctx context.Context) error {
 	}
 	ctx, cancel := withLimit(ctx, o.limit)
 	defer cancel()
-	o.say("Sweeps %s.", o.where())
+	o.say("Deleting what runs have left %s.", o.where())
 	runs, err := oldRuns(ctx, p)
 	if run := o.settings.sweepRun; run != "" {
 		runs[run] = true

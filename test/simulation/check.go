@@ -28,7 +28,8 @@ func (w *world) check() {
 	}
 	for who, servers := range w.servers(mayJoin) {
 		if len(servers) > 1 {
-			w.violated("%d servers of Machine %s in cluster %s could join at the same time: must be at most 1", len(servers), who.machine, who.cluster)
+			w.violated("%d servers of Machine %s in cluster %s could join at the same time: must be at most 1",
+				len(servers), who.machine, who.cluster)
 		}
 	}
 }
@@ -57,7 +58,8 @@ func (w *world) mayAsk(c call) {
 	}
 	who := ownerOf(&server)
 	if _, foreign := w.foreign.things[id]; foreign || who.cluster != c.cluster || !c.calledFor(who.machine) {
-		w.violated("%s of server %s by cluster %s for %s: the server belongs to another cluster, Machine or owner", c.operation, id, c.cluster, c.caller)
+		w.violated("%s of server %s by cluster %s for %s: the server belongs to another cluster, Machine or owner",
+			c.operation, id, c.cluster, c.caller)
 	}
 	m := w.machine(owner{c.cluster, who.machine})
 	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive &&

@@ -183,7 +183,7 @@ func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity,
 		case <-time.After(restartDelay):
 		}
 		if err := e.startReplica(ctx, number, generation, lease, ended); err != nil {
-			e.progress("%s: %v", ReplicaPart(number), err)
+			e.progress("%s did not start again, trying once more: %v", ReplicaPart(number), err)
 			ended <- struct{}{}
 		}
 	}

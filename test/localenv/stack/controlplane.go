@@ -331,7 +331,8 @@ func (e *Env) installCRDs(ctx context.Context) error {
 		return err
 	}
 	if len(crds) == 0 {
-		return fmt.Errorf("the folder %s has no manifests: must have the custom resource definitions of the manager", e.programs.crds)
+		return fmt.Errorf("the folder %s has no manifests: must have the custom resource definitions of the manager",
+			e.programs.crds)
 	}
 	for _, crd := range crds {
 		if err := e.apply(ctx, crd); err != nil {

@@ -99,7 +99,8 @@ func (e *Env) program(image string) (string, error) {
 	case "machine-controller-manager-provider-stackit":
 		return e.programs.sidecar, nil
 	}
-	return "", fmt.Errorf("the image is %q: its name must be machine-controller-manager or machine-controller-manager-provider-stackit", image)
+	return "", fmt.Errorf(
+		"the image is %q: must be machine-controller-manager or machine-controller-manager-provider-stackit", image)
 }
 
 // environment returns a container's variables.
@@ -110,7 +111,8 @@ func environment(pod *corev1.Pod, container corev1.Container) (map[string]string
 		value := variable.Value
 		if source := variable.ValueFrom; source != nil {
 			if source.FieldRef == nil || fields[source.FieldRef.FieldPath] == "" {
-				return nil, fmt.Errorf("variable %s has an unsupported valueFrom: must be the field metadata.name or metadata.namespace", variable.Name)
+				return nil, fmt.Errorf("the valueFrom of variable %s is not supported: must be metadata.name or metadata.namespace",
+					variable.Name)
 			}
 			value = fields[source.FieldRef.FieldPath]
 		}
@@ -327,7 +329,8 @@ func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (m
 	for _, item := range items {
 		file, ok := content[item.Key]
 		if !ok {
-			return nil, fmt.Errorf("the Secret or ConfigMap %s has no key %s, which the volume lists in its items", name, item.Key)
+			return nil, fmt.Errorf("the Secret or ConfigMap %s has no key %s, which the volume lists in its items",
+				name, item.Key)
 		}
 		files[item.Path] = file
 	}
@@ -346,7 +349,7 @@ func requestToken(
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	request := &authenticationv1.TokenRequest{Spec: spec}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
-		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, name, err)
+		return "", fmt.Errorf("requesting a token of service account %s/%s: %w", namespace, name, err)
 	}
 	return request.Status.Token, nil
 }

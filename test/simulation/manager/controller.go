@@ -204,7 +204,8 @@ func EndBroadcasters(started int) error {
 		}
 	}
 	if len(found) != started {
-		return fmt.Errorf("found %d event broadcasters of %d controllers: must be one for each controller", len(found), started)
+		return fmt.Errorf("found %d event broadcasters of %d controllers: must be one for each controller",
+			len(found), started)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(found), cmp.Compare[uint64]) {
 		address := uintptr(at)

@@ -169,7 +169,7 @@ func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
 		for _, m := range c.machines() {
 			who := owner{c.name, m.Name}
 			if ids := servers[who]; len(ids) != 1 || ids[0] != serverOf(m.Spec.ProviderID) {
-				w.violated("%s: Machine %s of cluster %s has the servers %v: must be only the server in its ProviderID, %q",
+				w.violated("%s: Machine %s of cluster %s has the servers %v: must be only the server in its ProviderID %s",
 					when, m.Name, c.name, ids, m.Spec.ProviderID)
 			}
 			delete(servers, who)

@@ -40,11 +40,11 @@ func newDriverOptions() *driverOptions {
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
-		"Maximum time until a requested server appears in the lists of STACKIT's API. "+
-			"No second request is sent before it has passed.")
+		"Maximum time until a requested server appears in the lists of STACKIT's API. If it is unknown "+
+			"whether a request created a server, no second request is sent before this time has passed.")
 	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
-		"Maximum time that one call waits for a new server. The wait ends earlier with the Machine's creation timeout, "+
-			"but not before 1 minute. Until it ends, the Machine is not deleted.")
+		"Maximum time that one call of the manager waits for a new server to boot. The wait ends earlier with the "+
+			"Machine's creation timeout, but not before 1 minute. The manager cannot delete the Machine during the wait.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
 		"Maximum API calls per second that this process sends to STACKIT's IaaS API, for all its machines together. "+
 			"STACKIT's own limit is per source address: everything behind one NAT shares it.")

@@ -243,7 +243,7 @@ func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) 
 }
 
 // Date returns the time in the Date header, which is the server's clock in whole seconds; the zero
-// time if the header is missing.
+// time if the header is missing or invalid.
 func Date(header http.Header) time.Time {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {

@@ -32,15 +32,17 @@ const DefaultTokenHosts = ""
 
 // Environment variables that ConfigFromEnvironment reads.
 const (
-	// EnvAPIEndpoint and EnvIaaSEndpoint override the URL of the IaaS API. Gardener sets
-	// EnvIaaSEndpoint.
+	// EnvAPIEndpoint and EnvIaaSEndpoint both override the URL of the IaaS API; different values are
+	// an error. Gardener sets EnvIaaSEndpoint.
 	EnvAPIEndpoint  = "STACKIT_API_ENDPOINT"
 	EnvIaaSEndpoint = "STACKIT_IAAS_ENDPOINT"
-	// EnvTokenURL overrides the URL of the token endpoint.
+	// EnvTokenURL overrides the URL of the token endpoint for service-account keys, including the URL
+	// in a key.
 	EnvTokenURL = "STACKIT_TOKEN_BASEURL"
 	// EnvIdentityURL overrides the URL of the token endpoint for workload identities.
 	EnvIdentityURL = "STACKIT_IDP_TOKEN_ENDPOINT"
-	// EnvNoAuth disables authentication, for a local mock.
+	// EnvNoAuth disables authentication if it is true, for a local mock. It requires EnvAPIEndpoint or
+	// EnvIaaSEndpoint.
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
 
@@ -93,7 +95,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		}
 	}
 	if config.NoAuth && config.Endpoint == "" {
-		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too",
+		return Config{}, fmt.Errorf("%s=true is for a local mock: set the mock's URL in %s or %s",
 			EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
 	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth),
@@ -117,8 +119,8 @@ func checkURL(name, value string, noAuth bool) error {
 			name, DefaultEndpoint)
 	}
 	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
-		return fmt.Errorf("%s is an http URL: must be https: http is for 127.0.0.1, ::1 and localhost, "+
-			"or with %s=true for a mock elsewhere", name, EnvNoAuth)
+		return fmt.Errorf("%s is an http URL: must be https, except for 127.0.0.1, ::1 and localhost, "+
+			"or with %s=true for a mock on another host", name, EnvNoAuth)
 	}
 	return nil
 }
@@ -147,7 +149,7 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>/<path>, on port 443, without user, "+
 				"query and fragment, the host in lower case and below stackit.cloud; if the URL is correct, set the sidecar's "+
-				"variable %s, or add the host to its flag --%s", EnvTokenURL, FlagTokenHosts)}
+				"environment variable %s, or add the host to its flag --%s", EnvTokenURL, FlagTokenHosts)}
 	}
 	endpoint.Host = strings.TrimSuffix(endpoint.Host, ":443")
 	return endpoint.String(), nil
@@ -171,7 +173,8 @@ func (c Config) isTokenHost(host string) bool {
 
 var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel + `))*$`)
 
-// CheckTokenHosts returns an error unless hosts is valid for Config.TokenHosts.
+// CheckTokenHosts returns an error unless hosts is valid for Config.TokenHosts: "", or a
+// comma-separated list of host names in lower case, in which * may stand for a label.
 func CheckTokenHosts(hosts string) error {
 	for host := range strings.SplitSeq(hosts, ",") {
 		if hosts != "" && !tokenHost.MatchString(host) {
@@ -181,5 +184,6 @@ func CheckTokenHosts(hosts string) error {
 	return nil
 }
 
-// IdentityEndpoint returns the URL to which the tokens of workload identities are sent.
+// IdentityEndpoint returns the URL to which the tokens of workload identities are sent:
+// IdentityURL, or STACKIT's own URL if that is "".
 func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }

@@ -9,19 +9,20 @@
 //
 //	retry     repeats failed attempts that are safe to repeat, after a backoff
 //	auth      adds the access token, and renews it once on a 401
-//	pace      limits the writes in flight of each kind, to fewer while the API fails for
-//	          them, honours Retry-After, and queues repeated reads with the others
-//	limits    one token bucket for all sessions of the process; reads go before writes
-//	fence     holds API calls back after a pause in which another sidecar may have led
+//	pace      limits the writes in flight by method and resource, to fewer while they fail;
+//	          honours Retry-After; makes repeated reads wait for the session's read limit
+//	limits    waits for the rate limit of the process, which all sessions share; reads go
+//	          before writes
+//	fence     holds API calls back after a pause of the process in which another sidecar may
+//	          have led
 //	deadline  limits an attempt, including its body, to 20 s for a read and 30 s for a write;
 //	          notes whether anything was written
 //	metrics   counts, times and logs every attempt
 //	transport sends the request, and reads the whole answer
 //
-// The order matters: every attempt passes the pace, takes a token from the bucket and has its own
-// deadline, and the next attempt uses a renewed access token. The fence comes after the links that
-// may wait long, and before the deadline starts. Requests for access tokens pass only the last
-// three links.
+// The order matters: every attempt uses the current access token, passes the pace and the rate
+// limit, and has its own deadline. The fence comes after the links that may wait long, and before
+// the deadline starts. Requests for access tokens pass only the last three links.
 //
 // A request that ends while it waits in a link, or before any of it is written, fails with a
 // NotSentError.

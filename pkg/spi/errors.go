@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// CredentialsError means that the credentials cannot be used. The session detects it without an API
-// call, so a retry with the same credentials fails again.
+// CredentialsError means that the credentials cannot be used, as found without an API call. The
+// same credentials fail again, unless a token file is renewed or its problem fixed.
 type CredentialsError struct {
+	// Reason is the text of the error. It quotes neither keys nor tokens.
 	Reason string
 	// Identity reports whether the credentials are a workload identity and not a key.
 	Identity bool
@@ -37,8 +38,8 @@ type TokenError struct {
 	// Refused reports whether the endpoint refused the credentials; it is false if the endpoint was
 	// unreachable or failed.
 	Refused bool
-	// Date is the Date header of the token endpoint's answer; the zero time without one. It
-	// reveals a wrong local clock: assertions that were signed with one are refused.
+	// Date is the Date header of the token endpoint's answer; the zero time if it is missing. It
+	// reveals a wrong local clock, for which the endpoint may refuse a signed assertion.
 	Date time.Time
 	// Err is the cause. Its text contains neither tokens nor keys.
 	Err error
@@ -55,18 +56,20 @@ func IsRefused(err error) bool {
 	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
 }
 
-// ErrTooLarge means that an answer was too large to read. The same request would fail again.
+// ErrTooLarge means that an answer has more than 16 MiB, or more than 64 KiB for a token endpoint.
+// Such a request is not retried, because it would fail again.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// NotSentError means that a request, or another attempt at it, was not sent. The API cannot have
-// accepted it.
+// NotSentError means that the last attempt at a request was not sent. A POST with this error cannot
+// have been accepted, because a POST is repeated only if it cannot have been accepted before; other
+// methods may have been accepted at an earlier attempt.
 type NotSentError struct {
 	// Attempted reports whether the attempt began, and failed before anything was written: a proxy
 	// refused it or was unreachable, or TLS failed. It is false if the request was still waiting
 	// for its turn.
 	Attempted bool
-	// StatusCode is the HTTP status of the earlier answer because of which the request was held
-	// back; 0 for any other reason.
+	// StatusCode is the HTTP status of an earlier answer, usually to another request, if this answer
+	// is why the request was held back; 0 for any other reason.
 	StatusCode int
 	// Err is the reason why the request was not sent.
 	Err error
@@ -99,8 +102,8 @@ func isUnwritten(err error) bool {
 // Message returns the error text in an answer's body if the API itself wrote it: a JSON object with
 // a text in "msg" or "message". For all other bodies it returns "": the gateway in front of the API
 // answers HTML pages with 403 and plain text with 401. isOfIaaS reports whether the object is
-// {code,msg}, the format in the IaaS API's document; other services of STACKIT answer
-// {status,error,message}.
+// {code,msg}, the format in the IaaS API's OpenAPI document; other services of STACKIT
+// answer {status,error,message}.
 func Message(body []byte) (text string, isOfIaaS bool) {
 	var answer struct {
 		Code    any `json:"code"`

@@ -22,12 +22,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// InspectIdentity parses the token of a workload identity, as a session does before it sends the
-// token at the time now. The returned claims have an audience, and an ExpiresAt after now. The
-// error is a *CredentialsError: the token is not a JWT, has expired, has no audience, or is meant
-// for a Kubernetes API server. The error does not quote the token. The signature is not verified:
-// only STACKIT can do that, and it also compares issuer and subject with the service account's
-// federated identity provider.
+// InspectIdentity parses the token of a workload identity and checks whether a session would send
+// it at the time now. The returned claims have an audience, and an ExpiresAt after now. The error
+// is a *CredentialsError that does not quote the token: the token is too large or not a JWT, has
+// expired, has no expiry or audience, or is meant for a Kubernetes API server. Only STACKIT can
+// verify the signature, and compares issuer and subject with the service account's federated
+// identity provider.
 func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {
@@ -50,7 +50,7 @@ func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredCla
 // identityClaims parses a token without verifying its signature.
 func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	if len(token) > maxIdentity {
-		return nil, identityError("token has more than %d bytes", maxIdentity)
+		return nil, identityError("token is too large: must have at most %d bytes", maxIdentity)
 	}
 	claims := &jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil {
@@ -141,10 +141,12 @@ const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,"
 // sent elsewhere.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// ErrNoIdentityFile means that the file with a workload identity's token does not exist (yet).
+// ErrNoIdentityFile means that the file with a workload identity's token does not exist. The file
+// may still appear, so this is not a *CredentialsError.
 var ErrNoIdentityFile = errors.New("does not exist")
 
-// CheckIdentityDirs returns an error unless dirs is valid for Config.IdentityDirs.
+// CheckIdentityDirs returns an error unless dirs is a comma-separated list of absolute paths other
+// than /, in their shortest form (path.Clean). Unlike for Config.IdentityDirs, "" is an error.
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
@@ -202,7 +204,7 @@ func (f identityFile) content() (string, error) {
 	case !info.Mode().IsRegular():
 		return "", errors.New("it is not a regular file")
 	case info.Size() > maxIdentity:
-		return "", fmt.Errorf("it has more than %d bytes", maxIdentity)
+		return "", fmt.Errorf("it is too large: must have at most %d bytes", maxIdentity)
 	}
 	content, err := root.ReadFile(f.name)
 	return strings.TrimSpace(string(content)), err

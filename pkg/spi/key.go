@@ -39,7 +39,7 @@ type Key struct {
 	TokenEndpoint string
 }
 
-// InspectKey parses a service-account key as a session does, but does not check the private key and
+// InspectKey parses a service-account key as a session does, but checks neither the private key nor
 // the dates. The error is a *CredentialsError that does not quote the key.
 func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	parsed, err := parseKey(keyJSON)
@@ -91,7 +91,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	remedy := "use the whole file that STACKIT issued when the key was created, or create a new key"
 	if len(missing) == 1 && privateKey(key) == "" && key.KeyOrigin == userProvided {
-		remedy = "STACKIT has only the public key of a key pair of your own; add your private key there, in PEM form"
+		remedy = "you generated the key pair, so STACKIT does not have the private key; add it to this field, in PEM form"
 	}
 	return nil, &CredentialsError{Reason: "the service-account key lacks " + strings.Join(missing, ", ") + ": " + remedy}
 }
@@ -223,7 +223,7 @@ var (
 	errCannotSign = privateKeyError("cannot sign" + orNewKey)
 )
 
-const orNewKey = ": use the one that belongs to the key, or create a new key"
+const orNewKey = ": use the private key that belongs to this service-account key, or create a new key"
 
 func privateKeyError(text string) error {
 	return &CredentialsError{Reason: "the service-account key's credentials.privateKey " + text}

@@ -119,8 +119,8 @@ func TestWhatIsNoKeyIsNamed(t *testing.T) {
 		"without private key": {with(map[string]any{"privateKey": nil}),
 			"lacks credentials.privateKey: use the whole file"},
 		"without the user's own": {with(map[string]any{"privateKey": nil, "keyOrigin": "USER_PROVIDED"}),
-			"lacks credentials.privateKey: STACKIT has only the public key of a key pair of your own; " +
-				"add your private key there, in PEM form"},
+			"lacks credentials.privateKey: you generated the key pair, so STACKIT does not have the private key; " +
+				"add it to this field, in PEM form"},
 		"without the user's own, and more": {
 			with(map[string]any{"privateKey": nil, "kid": nil, "keyOrigin": "USER_PROVIDED"}),
 			"lacks credentials.kid, credentials.privateKey: use the whole file"},

@@ -119,7 +119,8 @@ func newReads(clock clock.Clock, jitter func() float64) *Reads {
 	return &Reads{clock: clock, jitter: jitter, limiter: rate.NewLimiter(readsPerSecond, 1), queue: make(chan struct{}, 1)}
 }
 
-// Wait waits until one more read may start. It fails only if ctx ends, with the context's error.
+// Wait waits until the next read may start. It fails only if ctx ends, with the context's error. On
+// a nil Reads it does not wait.
 func (r *Reads) Wait(ctx context.Context) error {
 	if r == nil {
 		return ctx.Err()

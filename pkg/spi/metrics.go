@@ -54,7 +54,7 @@ var (
 	}, attemptLabels)
 	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_http_retries_total",
-		Help: "HTTP requests against STACKIT's APIs that were retried, " +
+		Help: "Retries of HTTP requests against STACKIT's APIs, " +
 			"by the status code of the previous answer (network_error: no answer).",
 	}, []string{"method", "operation", "status_code"})
 	gatewayAnswers = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -66,12 +66,13 @@ var (
 		Name: "stackit_api_wait_seconds_total",
 		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: " +
 			"rate_limit (--stackit-api-qps), read_limit (8 reads per second for each Secret), " +
-			"retry_after (the API asked for it), pace (writes, until others of their kind are answered, " +
-			"and longer while those fail), pause (after a pause of the process).",
+			"retry_after (the API asked for it), pace (writes, while too many of the same kind are in flight, " +
+			"and after such writes failed), pause (after a pause of the process).",
 	}, []string{"reason"})
 	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_token_fetches_total",
-		Help: "Requests for an access token by result: granted, refused (by the token endpoint), failed.",
+		Help: "Requests for an access token by result: granted, refused (the token endpoint refused the credentials, " +
+			"or they cannot be used), failed (any other reason, such as no answer).",
 	}, []string{"result"})
 )
 
@@ -130,7 +131,8 @@ func countRetry(request *http.Request, before *http.Response) {
 
 type callsKey struct{}
 
-// WithCallCount returns a context that counts its API calls (HTTP attempts).
+// WithCallCount returns a context, and the number of API calls made with it so far: HTTP attempts,
+// including retries but not requests for access tokens.
 func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 	count := new(atomic.Int64)
 	return context.WithValue(ctx, callsKey{}, count), count
@@ -203,8 +205,8 @@ const maxLogged = 200
 
 func cut(text string) string { return text[:min(len(text), maxLogged)] }
 
-// RequestID returns the ID by which STACKIT's support finds a call: the X-Request-Id header, or the
-// gateway's trace ID.
+// RequestID returns the ID by which STACKIT's support finds a call: the header X-Request-Id of the
+// answer, or else the gateway's X-Trace-Id, cut to 200 bytes; "" without both.
 func RequestID(header http.Header) string {
 	return cut(cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id")))
 }

@@ -21,9 +21,9 @@ const (
 	// limitTTL is how long a kind keeps its in-flight limit without an attempt: the API's capacity of
 	// an hour ago means nothing now.
 	limitTTL = time.Minute
-	// hangingAfter is how long after the last write of a kind, or half of its pause where that is
-	// longer, one more is sent whatever is in flight: a hanging write must not block the others for
-	// its 30 s.
+	// hangingAfter is the time since the last write of a kind after which one more is sent even if the
+	// in-flight limit is reached; half of the kind's pause if that is longer. Otherwise a hanging
+	// write would block the others until its timeout of 30 s.
 	hangingAfter = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.

@@ -40,8 +40,8 @@ type Credentials struct {
 // Session is an authenticated client of the IaaS API for one project. It is safe
 // for concurrent use.
 type Session struct {
-	// API is the SDK's client, with the session's authentication and retries. Callers of its reads
-	// wait for Reads first.
+	// API is the SDK's client, with the session's authentication and retries. Call Reads.Wait before
+	// each read.
 	API iaas.DefaultAPI
 	// ProjectID is the project of the credentials.
 	ProjectID string
@@ -75,16 +75,18 @@ type PluginSPIImpl struct {
 	// Fence holds back API calls, except requests for tokens, after a pause of this process. Nil
 	// means no fence, for a process without leader election.
 	Fence *Fence
-	// UserAgent is the User-Agent header of every request; "" means the name of this project.
+	// UserAgent is the User-Agent header of every request; "" means
+	// "machine-controller-manager-provider-stackit".
 	UserAgent string
-	// Transport sends the requests, including those for tokens; nil means NewTransport's. It must call
-	// WroteHeaders of the request's httptrace.ClientTrace, as net/http does: a request that fails
-	// without this call counts as never sent.
+	// Transport sends the requests, including requests for tokens; nil means the result of
+	// NewTransport. It must call WroteHeaders of the request's httptrace.ClientTrace, as net/http
+	// does: a request that fails without this call counts as never sent.
 	Transport http.RoundTripper
-	// Clock is the clock, for tests; nil means the real clock.
+	// Clock is the time source, for tests; nil means the real clock. Limiter and the deadline of an
+	// attempt always follow the real clock.
 	Clock clock.Clock
-	// Jitter returns a number from 0 to 1 that varies a backoff; nil means random numbers. Tests
-	// set it to be repeatable.
+	// Jitter returns a number from 0 to 1 that varies the length of a backoff or pause; nil means
+	// rand.Float64. Tests set it to make these lengths repeatable.
 	Jitter func() float64
 
 	setup sync.Once
@@ -95,8 +97,8 @@ type PluginSPIImpl struct {
 	writers  chan struct{}
 }
 
-// idleAfter is how long a session is kept without use: after a rotation the old key must not stay
-// in memory for ever.
+// idleAfter is how long a session is kept without use, so that the old key does not stay in memory
+// after a rotation.
 const idleAfter = time.Hour
 
 // Session implements SessionProviderInterface. It does not cache failures.

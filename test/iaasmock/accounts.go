@@ -59,7 +59,7 @@ func (c *Cloud) NewFederatedServiceAccount(
 }
 
 // RevokeServiceAccountKey invalidates a key from NewServiceAccountKey and every access token issued
-// for it.
+// for it. It returns an error if the key is not registered with this Cloud or was revoked before.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
 }

@@ -149,14 +149,15 @@ type Network struct {
 	Name      string
 	Labels    map[string]string
 	// IPv4Prefix and IPv6Prefix are the address ranges, in CIDR notation; "" means that NICs get no
-	// addresses of that family. The first address is the gateway, unless a request set another.
+	// addresses of that family. The first address after the network's own is the gateway.
 	IPv4Prefix      string
 	IPv6Prefix      string
 	IPv4Nameservers []string
 	// Isolated is the opposite of the API's field routed, DHCPDisabled of its field dhcp.
 	Isolated     bool
 	DHCPDisabled bool
-	CreatedAt    time.Time
+	// CreatedAt is set by the Cloud; a value in a Catalogue is ignored.
+	CreatedAt time.Time
 }
 
 // DefaultCatalogue returns the catalogue that a Cloud has without WithCatalogue: the resources of

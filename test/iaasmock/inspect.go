@@ -24,7 +24,7 @@ func (c *Cloud) Volumes() []Volume {
 	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return *v })
 }
 
-// Networks returns the networks that exist now, including those being deleted.
+// Networks returns the networks that exist now, including the catalogue's.
 func (c *Cloud) Networks() []Network {
 	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
 }
@@ -44,16 +44,16 @@ func (c *Cloud) Server(id string) (found Server, ok bool) {
 	return found, err == nil
 }
 
-// History returns the numbers of servers created and deleted.
+// History returns how many servers were created and deleted since New.
 func (c *Cloud) History() Totals {
 	var totals Totals
 	c.locked(func(time.Time) { totals = c.totals })
 	return totals
 }
 
-// SetServerStatus sets the state of a server, and its errorMessage unless that is empty. The state
-// stays until a call of the API changes it; a deletion or action in progress is canceled. Lists
-// that lag show the state later.
+// SetServerStatus sets the state and the errorMessage of a server; "" means no errorMessage. The
+// server keeps the state until a call of the API changes it: a boot or deletion in progress is
+// canceled. Lists that lag show the state later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	return c.change(id, func(s *server, now time.Time) { s.setState(now, status, errorMessage, transition{}) })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// Option configures New.
+// Option sets a property of the Cloud that New returns.
 type Option func(*settings)
 
 type settings struct {
@@ -64,7 +64,7 @@ func WithClock(c clock.Clock) Option {
 	return func(s *settings) { s.clock = c }
 }
 
-// WithBootDuration sets the time from CREATING to ACTIVE. Default: 10 s.
+// WithBootDuration sets how long a new server is CREATING until it is ACTIVE. Default: 10 s.
 func WithBootDuration(d time.Duration) Option {
 	return func(s *settings) { s.bootDuration = d }
 }
@@ -74,7 +74,7 @@ func WithBootSpread(d time.Duration) Option {
 	return func(s *settings) { s.bootSpread = d }
 }
 
-// WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.
+// WithDeleteDuration sets how long a deleted server is DELETING until it is gone. Default: 5 s.
 func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
@@ -107,8 +107,8 @@ func WithLatency(min, max time.Duration) Option {
 	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
 }
 
-// WithListLag makes lists show the servers and states of d ago: a new server is missing, a deleted
-// server is still listed. GetServer does not lag. Default: no lag.
+// WithListLag makes lists of servers show the servers and states of d ago: a new server is missing,
+// a deleted server is still listed. GetServer and all other lists do not lag. Default: no lag.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
 }
@@ -126,7 +126,7 @@ func WithNullLists() Option {
 	return func(s *settings) { s.nullLists = true }
 }
 
-// WithCatalogue replaces DefaultCatalogue.
+// WithCatalogue sets the initial resources of the Cloud. Default: DefaultCatalogue.
 func WithCatalogue(catalogue Catalogue) Option {
 	return func(s *settings) { s.catalogue = catalogue }
 }
@@ -167,9 +167,9 @@ func WithLoadBalancer() Option {
 // WithLive makes the mock as slow as STACKIT, adds a load balancer's server, and limits the calls.
 // Options after WithLive override it. Test runs of cluster-api-provider-stackit (2026-08) saw a
 // server ACTIVE after about two minutes, without a NIC for most of them, and gone within 16 or 32 s
-// of its deletion, and a load balancer's server in the project. STACKIT's rate limit is not
-// published: a client reaches this limit of 100 a second, 200 at once, only if it does not limit
-// itself.
+// of its deletion, and a load balancer's server in the project. STACKIT does not publish its rate
+// limit. The limit here, 100 calls per second and source address, 200 at once, affects only clients
+// that do not limit themselves.
 func WithLive() Option {
 	return func(s *settings) {
 		for _, option := range []Option{

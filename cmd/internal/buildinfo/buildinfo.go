@@ -10,7 +10,8 @@ import "runtime/debug"
 // -ldflags "-X <this package>.version=v1.2.3".
 var version string
 
-// Version returns the module's version. In a build from a git checkout it contains the commit.
+// Version returns the version that the linker set, else the module's version, which contains the
+// commit in a build from a git checkout. It is "devel" or "unknown" if the build recorded neither.
 func Version() string {
 	if version != "" {
 		return version

@@ -38,8 +38,8 @@ func Flags(flags *pflag.FlagSet) string {
 	return "| Flag | Default | Meaning |\n|---|---|---|\n" + rows.String()
 }
 
-// Current fails the test unless the part of a page between its marks is want. With write it
-// replaces that part instead.
+// Current fails the test unless the generated part of the page at path is want: the text between
+// the comment with the mark and the next end comment. With write it replaces this text instead.
 func Current(t testing.TB, path, mark, want string, write bool) {
 	t.Helper()
 	begin, end := "<!-- "+mark+": make generated -->\n", "<!-- end -->"

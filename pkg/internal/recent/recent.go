@@ -3,9 +3,9 @@
 
 // Package recent provides a map whose entries expire after a period without access.
 //
-// The driver caches values that it could make again: the session of a Secret, the readers of a
+// The driver caches values that it can recreate: the session of a Secret, the readers of a
 // cluster, the warnings it gave. It does not learn that a Secret was rotated or a cluster deleted,
-// so a plain map would grow for ever, and keep old keys.
+// so a plain map would grow without limit, and keep old keys.
 //
 // There is no goroutine: each call sweeps the map. A map is meant for hundreds of entries, and
 // limited to a thousand, because a user who can write Secrets could create a new key every second.
@@ -24,7 +24,8 @@ import (
 // maxEntries limits the entries of a Map: a new entry replaces the least recently used one.
 const maxEntries = 1000
 
-// Map is a map whose entries expire after a period without access. It is safe for concurrent use.
+// Map is a map of at most 1,000 entries, which expire after a period without access. A new entry
+// beyond that replaces the least recently used one. A Map is safe for concurrent use.
 type Map[K comparable, V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration

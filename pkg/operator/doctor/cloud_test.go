@@ -189,12 +189,12 @@ func TestAccounts(t *testing.T) {
 			s.key["keyOrigin"] = "USER_PROVIDED"
 			delete(s.key["credentials"].(map[string]any), "privateKey")
 		}, 1, []string{"WRONG service-account key: ", "lacks credentials.privateKey: ",
-			"add your private key there, in PEM form"}},
+			"add it to this field, in PEM form"}},
 		"a key with an endpoint elsewhere": {func(_ *testing.T, s *sick) {
 			s.config.TokenURL, s.key["credentials"].(map[string]any)["tokenEndpoint"] = ownEndpoint,
 				"https://token.example/token"
 		}, 1, []string{"WRONG service-account key: ", "credentials.tokenEndpoint must be https://<host>/<path>",
-			"set the sidecar's variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
+			"set the sidecar's environment variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
 		"a key of another project": {func(_ *testing.T, s *sick) { s.key["projectId"] = iaasmock.SecondProjectID },
 			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` +
 				iaasmock.SecondProjectID + `"; correct projectId or the key, unless its service account has permissions in ` +

@@ -221,7 +221,7 @@ func TestFindings(t *testing.T) {
 		"key of the user's own, without its private part": {[]string{`\"GENERATED\"`, `\"USER_PROVIDED\"`, `\"privateKey\"`,
 			`\"other\"`},
 			1, []string{"lacks credentials.privateKey: " +
-				"STACKIT has only the public key of a key pair of your own; add your private key there"}},
+				"you generated the key pair, so STACKIT does not have the private key; add it to this field"}},
 		"key of another host": {[]string{"https://accounts.stackit.cloud/oauth", "https://accounts.example/oauth"},
 			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>", "--stackit-token-hosts"}},
 		"key that is switched off": {[]string{`\"active\": true`, `\"active\": false`},

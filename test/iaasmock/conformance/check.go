@@ -23,8 +23,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// Load parses the API document, which takes 50 ms, once per process. Watch calls it, too; a test in
-// a synctest bubble should call Load before, so as not to wait for another test's parsing.
+// Load parses the API document, once per process; this takes 50 ms. Without Load, the first checked
+// call parses it. A test with a synctest bubble should call Load before the bubble, which must not
+// wait for another test's parsing.
 func Load() { official() }
 
 // official finds operations in the document, extended by known facts about STACKIT's answers that

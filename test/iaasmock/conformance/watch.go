@@ -57,7 +57,7 @@ func Watch(t TB, next http.Handler) http.Handler {
 
 // Handler returns a handler that calls next, checks every call, and then calls report with each
 // deviation, possibly concurrently. It does not check reset connections, answers that a Fault
-// replaced, and calls outside /v2/.
+// replaced, or calls outside /v2/.
 func Handler(next http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/v2/") {

@@ -50,7 +50,8 @@ type entry struct {
 	rng *rand.Rand
 }
 
-// Add adds a fault, which must be valid. stream returns the fault's own random source.
+// Add adds a fault, which must be valid, and returns it with its ID and times. now is the time from
+// which After counts; stream returns a random source of the fault's own.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,13 +102,14 @@ func (b *Book) Active(now time.Time) []Active {
 // zero if the faults only delay, or if there are none. Its Delay is only part of TotalDelay.
 type Incident struct {
 	Fault
-	// TotalDelay and TotalAnswerDelay are the sums of the delays of all these faults.
+	// TotalDelay and TotalAnswerDelay are the sums of the delays of all faults that hit the call.
 	TotalDelay, TotalAnswerDelay time.Duration
-	// Faults are the IDs of these faults.
+	// Faults are the IDs of all faults that hit the call.
 	Faults []string
 }
 
-// Take determines which faults hit this call, and counts the hits.
+// Take returns the combined effect of the faults that hit the call. It counts their hits, and drops
+// faults that have ended.
 func (b *Book) Take(call *Call) Incident {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,7 +192,7 @@ type Call struct {
 
 // Subject is the server that a call concerns.
 type Subject struct {
-	// ID is the ID of the server; "" for a server that the call would create.
+	// ID and Name are the server's; ID is "" for a server that the call would create.
 	ID, Name string
 	// MachineType and Zone are those in the request of CreateServer; "" for other calls.
 	MachineType, Zone string

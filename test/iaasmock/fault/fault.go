@@ -31,9 +31,8 @@ type Fault struct {
 	// Name is the name of the fault in lists. The fault of a preset has the preset's name.
 	Name string
 
-	// Operation selects calls of one operation: an operationId of the API document, OperationToken
-	// or OperationUnknown; or of several: OperationIaaS for all except the token endpoint, or ""
-	// for all.
+	// Operation selects calls by operation: one of Operations, OperationToken, OperationUnknown, or
+	// OperationIaaS for all calls except calls of the token endpoints; "" selects all calls.
 	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
@@ -84,8 +83,8 @@ type Fault struct {
 	DropBefore bool
 	// DropAfter executes the call and resets the connection: the answer is lost.
 	DropAfter bool
-	// NeverAnswers executes the call, unless there is a Status, and keeps the connection
-	// open without an answer until the client disconnects.
+	// NeverAnswers keeps the connection open without an answer until the client disconnects. The
+	// call is executed, unless Status prevents it.
 	NeverAnswers bool
 	// HalfAnswer closes the connection in the middle of the answer's body. An answer
 	// without a body is lost as with DropAfter.
@@ -111,8 +110,8 @@ type Fault struct {
 	// this name or ID or, for AnyServer, any server of the project and region. The requested server
 	// is not created unless Executed is set. If no such server exists, OtherServer has no effect.
 	OtherServer string
-	// Stale makes ListServers and GetServer show the servers and states of the past, by this much
-	// time. Servers that were deleted before Inject are not shown.
+	// Stale makes ListServers or GetServer show the servers and states as of this much time ago.
+	// Servers that were deleted before Inject are not shown.
 	Stale time.Duration
 	// ForbiddenAfterDelete makes GetServer answer 403 instead of 404, as if the deletion of a
 	// server also removed access to it.

@@ -54,7 +54,7 @@ func TestParse(t *testing.T) {
 		`{"delay":"-5s"}`:                    "delay: invalid -5s",
 		`{"status":503,"count":-3}`:          "count: invalid -3",
 		`{"status":429,"rate":-1}`:           "rate: invalid -1; want the calls a second to let through",
-		`{"status":429,"burst":4}`:           "burst: invalid 4; want the calls to let through at once, with a rate",
+		`{"status":429,"burst":4}`:           "burst: invalid 4; want 0 or more, and 0 without a rate",
 		`{"status":99}`:                      "status: invalid 99; want 200 to 599",
 		`{"body":"x"}`:                       "body and contentType need a status",
 		`{"delay":"2s","delayMax":"1s"}`:     "delayMax: invalid 1s; want the delay of 2s or more",

@@ -63,10 +63,11 @@ func serverPresets() []Preset {
 			Operation: "DeleteServer", NeverGone: true}},
 		{"delete-error", "Deleted servers end in ERROR.", Fault{
 			Operation: "DeleteServer", FinalStatus: statusError, ErrorMessage: "Failed to detach the volume."}},
-		{"duplicate-servers", "One CreateServer makes two servers; the answer shows one.",
+		{"duplicate-servers", "Each CreateServer creates two servers; the answer shows one of them.",
 			Fault{Operation: create, Duplicate: true}},
-		{"dropped-labels", "CreateServer makes servers without their labels.", Fault{Operation: create, DropLabels: true}},
-		{"wrong-server", "CreateServer makes the server, and answers with another one of the project.", Fault{
+		{"dropped-labels", "CreateServer creates servers without the requested labels.",
+			Fault{Operation: create, DropLabels: true}},
+		{"wrong-server", "CreateServer creates the server, and answers with another server of the project.", Fault{
 			Operation: create, OtherServer: AnyServer, Executed: true}},
 		{"stale-lists", "Lists show the servers of 30 seconds ago.",
 			Fault{Operation: "ListServers", Stale: 30 * time.Second}},
@@ -100,16 +101,16 @@ func answerPresets() []Preset {
 			Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
 		{"rate-limited", "Calls answer 429.", limited},
 		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", later},
-		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.",
+		{"rate-limited-creations", "CreateServer accepts 2 calls a second, 4 at once, and answers 429 to the others.",
 			creations},
-		{"rate-limited-source", "Of the calls of one source address 10 a second pass, 20 at once; the others answer 429.",
+		{"rate-limited-source", "Each source address may make 10 calls a second, 20 at once; its other calls answer 429.",
 			SourceLimit(10, 20)},
 		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
 		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
 		{"lists-unavailable", "Lists of servers answer 503; everything else works.", Fault{
 			Operation: "ListServers", Status: http.StatusServiceUnavailable}},
-		{"gateway-timeout", "CreateServer makes the server and answers 504.", Fault{
+		{"gateway-timeout", "CreateServer creates the server and answers 504.", Fault{
 			Operation: operationCreate, Status: http.StatusGatewayTimeout, Executed: true,
 			ContentType: "text/plain", Body: "upstream request timeout"}},
 	}
@@ -136,7 +137,7 @@ func gatewayPresets() []Preset {
 		return Fault{Operation: OperationIaaS, Status: status, ContentType: "text/plain", Body: body}
 	}
 	return []Preset{
-		{"gateway-page", "Calls answer 403 with the gateway's HTML page; with another status it is that status's page.",
+		{"gateway-page", "Calls answer 403 with the gateway's HTML page; set status for the page of another status.",
 			page(http.StatusForbidden)},
 		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", page(http.StatusBadGateway)},
 		{"gateway-jwks", "Calls answer 401 in plain text: the gateway does not know the key that signed the token.",
@@ -152,7 +153,7 @@ func gatewayPresets() []Preset {
 
 func connectionPresets() []Preset {
 	return []Preset{
-		{"lost-answers", "CreateServer makes the server; the connection is reset before the answer.", Fault{
+		{"lost-answers", "CreateServer creates the server; the connection is reset before the answer.", Fault{
 			Operation: operationCreate, DropAfter: true}},
 		{"reset-before", "Connections are reset before the call is executed.",
 			Fault{Operation: OperationIaaS, DropBefore: true}},
@@ -169,7 +170,7 @@ func tokenPresets() []Preset {
 		{"token-404", "The token endpoint answers 404.", Fault{
 			Operation: token, Status: http.StatusNotFound, ContentType: "text/plain", Body: "404 page not found\n"}},
 		{"token-slow", "The token endpoint takes 10 seconds.", Fault{Operation: token, Delay: 10 * time.Second}},
-		{"token-without-exp", "Access tokens do not say when they expire.",
+		{"token-without-exp", "Access tokens have no expiry (exp).",
 			Fault{Operation: token, TokenWithoutExpiry: true}},
 		{"token-skew", "The mock's clock is two hours behind: by the client's clock every token has expired.", Fault{
 			Operation: token, TokenSkew: -2 * time.Hour}},

@@ -38,7 +38,7 @@ func (f *Fault) validateNumbers() error {
 			"rate", f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0), f.Rate,
 			"the calls a second to let through, 0 for none",
 		},
-		{"burst", f.Burst < 0 || f.Burst > 0 && f.Rate == 0, f.Burst, "the calls to let through at once, with a rate"},
+		{"burst", f.Burst < 0 || f.Burst > 0 && f.Rate == 0, f.Burst, "0 or more, and 0 without a rate"},
 		{"cutOffAt", f.CutOffAt < 0, f.CutOffAt, "the number of items to show, 0 for all"},
 		{"count", f.Count < 0, f.Count, "the number of calls to hit, 0 for all"},
 		{"after", f.After < 0, f.After, "0 or more"},

@@ -5,10 +5,10 @@
 // programs need. It checks requests against them with kin-openapi, which produces the same messages
 // as STACKIT.
 //
-// iaas.json is made from services/iaas/v2/iaas.json of
+// iaas.json is generated from services/iaas/v2/iaas.json of
 // https://github.com/stackitcloud/stackit-api-specifications (Apache-2.0, Copyright Schwarz
 // IT KG), without descriptions, summaries and examples; its "info" names the commit and the
-// date. To take over a newer document, change both in hack/schema/api.go and run
+// date. To update it, change the commit and the date in hack/schema/api.go and run
 //
 //	IAAS_OPENAPI=/path/to/iaas.json make generated
 package openapi
@@ -30,7 +30,7 @@ import (
 //go:embed iaas.json
 var facts []byte
 
-// Load parses the document. The caller may change the result.
+// Load parses iaas.json and returns a new document, which the caller may change.
 func Load() *openapi3.T {
 	document, err := openapi3.NewLoader().LoadFromData(facts)
 	if err != nil {
@@ -39,10 +39,11 @@ func Load() *openapi3.T {
 	return document
 }
 
-// Router finds the operations of requests.
+// Router finds the operation of the API document that a request calls.
 type Router struct{ routes routers.Router }
 
-// NewRouter returns a Router for the operations of the document for which wanted returns true.
+// NewRouter returns a Router for the operations of the document for which wanted returns true. It
+// removes all other operations from the document.
 func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Router {
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -64,7 +65,8 @@ func NewRouter(document *openapi3.T, wanted func(operationID string) bool) Route
 // Input is a request together with its operation, which is in its Route.
 type Input = openapi3filter.RequestValidationInput
 
-// Find returns the request together with its operation. The error has the API's message.
+// Find returns the request together with its operation, or an error with the API's message if the
+// Router has no operation for the method and path.
 func (r Router) Find(request *http.Request) (*Input, error) {
 	route, vars, err := r.routes.FindRoute(request)
 	if err != nil {
@@ -94,7 +96,8 @@ func Refusal(input *Input, body []byte) string {
 	return serviceNames.Replace(FirstLine(err))
 }
 
-// FirstLine removes the schema and value that kin-openapi appends to a message, as STACKIT does.
+// FirstLine returns the text of a kin-openapi error without the schema and value at its end, which
+// STACKIT's messages do not have either.
 func FirstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return line

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload is an issuer of workload identities for tests, as a Kubernetes API server is:
-// it signs tokens, and publishes the public keys by which a service account of the mock cloud
-// can trust them.
+// Package workload provides an issuer of workload identities for tests. Like a Kubernetes API
+// server, it signs tokens and publishes the public keys with which a service account of the mock
+// cloud verifies them.
 package workload
 
 import (
@@ -61,8 +61,8 @@ func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (ema
 	})
 }
 
-// Token returns a token that service accounts from NewServiceAccount accept. change replaces
-// claims, which may make the token invalid; nil removes a claim.
+// Token returns a token that service accounts from NewServiceAccount accept until it expires. change
+// replaces claims by name, which may make the token invalid; a nil value removes the claim.
 func (i *Issuer) Token(expires time.Time, change map[string]any) (string, error) {
 	claims := jwt.MapClaims{"iss": issuerURL, "aud": Audience, "sub": "a workload", "exp": expires.Unix()}
 	maps.Copy(claims, change)

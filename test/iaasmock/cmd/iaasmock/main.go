@@ -112,7 +112,7 @@ var durations = []struct {
 	{"boot-spread", 0, "random extra boot time, from 0 to this", iaasmock.WithBootSpread},
 	{"delete", 5 * time.Second, "time from DELETING to gone", iaasmock.WithDeleteDuration},
 	{"delete-spread", 0, "random extra time of a deletion, from 0 to this", iaasmock.WithDeleteSpread},
-	{"list-lag", 0, "how long lists of servers lag behind", iaasmock.WithListLag},
+	{"list-lag", 0, "how far lists of servers lag behind the current state", iaasmock.WithListLag},
 	{
 		"release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone",
 		iaasmock.WithReleaseDuration,
@@ -128,7 +128,7 @@ var switches = []struct {
 	option      func() iaasmock.Option
 }{
 	{"server-labels", "add STACKIT's own labels to new servers", iaasmock.WithServerLabels},
-	{"replace-labels", "let a server's labels be replaced by those of a PATCH", iaasmock.WithReplacedLabels},
+	{"replace-labels", "replace a server's labels by those of a PATCH, instead of merging them", iaasmock.WithReplacedLabels},
 	{"load-balancer", "add the server of a load balancer to the project", iaasmock.WithLoadBalancer},
 	{"null-lists", `show empty lists as {"items":null}`, iaasmock.WithNullLists},
 	{"no-auth", "accept calls without a token", iaasmock.WithoutAuthentication},
@@ -136,7 +136,7 @@ var switches = []struct {
 
 func parse(args []string) (o options, err error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
-	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
+	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 chooses a free port")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
 	for _, d := range durations {
 		flags.Duration(d.name, d.value, d.usage)
@@ -152,7 +152,8 @@ func parse(args []string) (o options, err error) {
 		"form of service account keys: 2026 names accounts.stackit.cloud as token endpoint, 2025 names none")
 	faults := flags.StringArray("fault", nil,
 		`inject a fault: a preset's name, or JSON such as {"preset":"slow","after":"1m"}; may be given several times`)
-	preset := flags.String("preset", "", "live: as slow, as full and as limited as STACKIT; times beside it win")
+	preset := flags.String("preset", "",
+		"live: as slow and rate-limited as STACKIT, with a load balancer's server; duration flags override its times")
 	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err

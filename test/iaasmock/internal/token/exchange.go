@@ -56,8 +56,8 @@ const (
 	CodeUnsupportedGrantType = "unsupported_grant_type"
 )
 
-// ExchangeKey exchanges the assertion of a service-account key, in a token request's form, for an access
-// token, or returns the refusal.
+// ExchangeKey answers a token request that presents the assertion of a service-account key, with an
+// access token or a refusal. body is the URL-encoded form of the request.
 func (i *Issuer) ExchangeKey(body []byte, flaw Flaw) (Response, *Refusal) {
 	return i.exchange(body, flaw, map[string]grant{jwtBearerGrant: i.grantKey})
 }
@@ -149,7 +149,7 @@ func (i *Issuer) grantWorkload(form url.Values, skew time.Duration) (account, st
 	return client.account, "", nil
 }
 
-// Federation is a service account's federated identity provider, whose tokens it trusts.
+// Federation is a federated identity provider: an issuer of tokens that a service account trusts.
 type Federation struct {
 	// Issuer is the required iss of a token.
 	Issuer string

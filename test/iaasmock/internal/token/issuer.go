@@ -154,8 +154,9 @@ func (i *Issuer) issue(account account, keyID string, flaw Flaw) (string, error)
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.secret)
 }
 
-// Authenticate returns the project of the request's bearer token. It uses the issuer's own expiry
-// instead of exp, which a Flaw may have changed.
+// Authenticate returns the project of the request's bearer token; ok is false without a valid token,
+// or if its key was revoked. It checks the issuer's own expiry instead of exp, which a Flaw may have
+// changed.
 func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -178,9 +179,9 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 type KeyForm string
 
 const (
-	// KeyForm2026 has the fields of a token endpoint and of the service account's project.
+	// KeyForm2026 contains the URL of a token endpoint and the ID of the service account's project.
 	KeyForm2026 KeyForm = "2026"
-	// KeyForm2025 has neither of these fields.
+	// KeyForm2025 contains neither a token endpoint nor a project.
 	KeyForm2025 KeyForm = "2025"
 )
 

@@ -34,10 +34,10 @@ type Fence struct {
 	heldUntil time.Time
 }
 
-// NewFence returns a Fence that detects pauses from now on; call Run at once, so that it ticks.
-// tolerated is the longest time between two ticks that does not count as a pause; it must exceed
-// 500 ms. hold is the time after a pause during which no attempt is sent. The sidecar's values are
-// in cmd/machine-controller/leading.go.
+// NewFence returns a Fence that detects pauses of the process from now on, as gaps between the ticks
+// of Run: call Run at once. tolerated is the longest gap that does not count as a pause; it must
+// exceed 500 ms. hold is the time after a pause during which no attempt is sent. The sidecar's
+// values are in cmd/machine-controller/leading.go.
 func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
 	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
 }

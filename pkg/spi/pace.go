@@ -260,10 +260,10 @@ func (p *paced) times(duration time.Duration, least float64) time.Duration {
 // request's content, such as userData, and varies from answer to answer.
 func refusalAfter(response *http.Response, err error) *NotSentError {
 	if err != nil {
-		return &NotSentError{Err: errors.New("not sent: requests of this kind get no answer")}
+		return &NotSentError{Err: errors.New("not sent: earlier requests of this kind got no answer")}
 	}
 	return &NotSentError{StatusCode: response.StatusCode,
-		Err: fmt.Errorf("not sent: requests of this kind fail with status %d", response.StatusCode)}
+		Err: fmt.Errorf("not sent: earlier requests of this kind failed with status %d", response.StatusCode)}
 }
 
 // maxRetryAfter is the longest wait that a Retry-After header can ask for.

@@ -48,7 +48,8 @@ type FederatedIdentityProvider = token.Federation
 
 // NewFederatedServiceAccount creates a service account with access to the project and returns its
 // email address. The account has no key, but trusts the provider's tokens: this Cloud's
-// /oauth/v2/token exchanges them for access tokens.
+// /oauth/v2/token exchanges them for access tokens. It is an error if the project does not exist, or
+// if the provider has no issuer, no assertion about aud, or an invalid JWKS.
 func (c *Cloud) NewFederatedServiceAccount(
 	projectID string, provider FederatedIdentityProvider,
 ) (email string, err error) {

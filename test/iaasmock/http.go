@@ -22,10 +22,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// ServeHTTP serves the IaaS API under /v2, the token endpoints at POST /token and
-// /oauth/v2/token, a part of the resource manager under /resource-manager, the state as JSON
-// at GET /admin/state, faults at /admin/faults, the console at GET / with its files and calls
-// below /console/ and /admin/, and GET /healthz.
+// ServeHTTP serves a request by its path:
+//
+//	/v2/...                                the IaaS API
+//	POST /token, POST /oauth/v2/token      the token endpoints
+//	/resource-manager/...                  GetProject of the resource manager
+//	GET /admin/state                       the state, as JSON
+//	/admin/faults..., /admin/servers/...   faults and changes of servers
+//	GET /, GET /console/...                the console, a web page that uses /admin/
+//	GET /healthz                           always "ok"
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/", path == "/healthz", strings.HasPrefix(path, adminPrefix), strings.HasPrefix(path, consolePrefix):

@@ -126,7 +126,7 @@ type Fault struct {
 	// CutOffAt truncates a list to its first CutOffAt items, with the status of success; 0 means no
 	// limit.
 	CutOffAt int
-	// EmptyProject makes the project seem to have no servers, NICs and volumes: their lists are
+	// EmptyProject makes the project seem to have no servers, NICs or volumes: their lists are
 	// empty, and GET and DELETE of a single resource answer 404 and do nothing. Without Operation,
 	// the fault selects only these calls.
 	EmptyProject bool

@@ -69,13 +69,13 @@ func serverPresets() []Preset {
 			Fault{Operation: create, DropLabels: true}},
 		{"wrong-server", "CreateServer creates the server, and answers with another server of the project.", Fault{
 			Operation: create, OtherServer: AnyServer, Executed: true}},
-		{"stale-lists", "Lists show the servers of 30 seconds ago.",
+		{"stale-lists", "Lists of servers show the state of 30 seconds ago.",
 			Fault{Operation: "ListServers", Stale: 30 * time.Second}},
 		{"empty-lists", "Lists of servers are empty although there are servers.",
 			Fault{Operation: "ListServers", EmptyList: true}},
-		{"empty-project", "For 8 seconds there seem to be no servers, NICs and volumes.", Fault{
+		{"empty-project", "For 8 seconds there seem to be no servers, NICs or volumes.", Fault{
 			Operation: OperationIaaS, EmptyProject: true, Duration: 8 * time.Second}},
-		{"stale-reads", "GetServer shows the server of 10 seconds ago.",
+		{"stale-reads", "GetServer shows the state of 10 seconds ago.",
 			Fault{Operation: "GetServer", Stale: 10 * time.Second}},
 	}
 }
@@ -89,25 +89,25 @@ func answerPresets() []Preset {
 	return []Preset{
 		{"bad-request", "CreateServer answers 400.", Fault{Operation: operationCreate, Status: http.StatusBadRequest,
 			Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}},
-		{"unauthorized", "Calls answer 401.", answer(http.StatusUnauthorized)},
-		{"forbidden", "Calls answer 403.", answer(http.StatusForbidden)},
+		{"unauthorized", "The API answers 401.", answer(http.StatusUnauthorized)},
+		{"forbidden", "The API answers 403.", answer(http.StatusForbidden)},
 		{"random-404", "One GetServer in ten answers 404 although the server exists.", Fault{
 			Operation: "GetServer", Probability: 0.1, Status: http.StatusNotFound,
 			Body: `{"code":404,"msg":"server not found"}`}},
-		{"project-404", "Calls answer 404: there is no such project.", Fault{
+		{"project-404", "The API answers 404: there is no such project.", Fault{
 			Operation: OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}},
 		{"conflict", "DeleteServer answers 409.", Fault{Operation: "DeleteServer", Status: http.StatusConflict}},
 		{"too-large", "CreateServer answers 413.",
 			Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
-		{"rate-limited", "Calls answer 429.", limited},
-		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", later},
+		{"rate-limited", "The API answers 429.", limited},
+		{"rate-limited-retry-after", "The API answers 429 with Retry-After: 5.", later},
 		{"rate-limited-creations", "CreateServer accepts 2 calls a second, 4 at once, and answers 429 to the others.",
 			creations},
-		{"rate-limited-source", "Each source address may make 10 calls a second, 20 at once; its other calls answer 429.",
+		{"rate-limited-source", "Each source address may make 10 calls a second, 20 at once; others are answered with 429.",
 			SourceLimit(10, 20)},
-		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
+		{"internal-error-empty", "The API answers 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
-		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
+		{"unavailable", "The API answers 503.", answer(http.StatusServiceUnavailable)},
 		{"lists-unavailable", "Lists of servers answer 503; everything else works.", Fault{
 			Operation: "ListServers", Status: http.StatusServiceUnavailable}},
 		{"gateway-timeout", "CreateServer creates the server and answers 504.", Fault{
@@ -137,15 +137,15 @@ func gatewayPresets() []Preset {
 		return Fault{Operation: OperationIaaS, Status: status, ContentType: "text/plain", Body: body}
 	}
 	return []Preset{
-		{"gateway-page", "Calls answer 403 with the gateway's HTML page; set status for the page of another status.",
+		{"gateway-page", "The gateway answers 403 with its HTML page; set status for the page of another status.",
 			page(http.StatusForbidden)},
-		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", page(http.StatusBadGateway)},
-		{"gateway-jwks", "Calls answer 401 in plain text: the gateway does not know the key that signed the token.",
+		{"bad-gateway", "A gateway answers 502 with its HTML page.", page(http.StatusBadGateway)},
+		{"gateway-jwks", "The gateway answers 401 in plain text: it does not know the key that signed the token.",
 			text(http.StatusUnauthorized, "Jwks doesn't have key to match kid or alg from Jwt")},
-		{"gateway-reset", "Calls answer 503 in plain text: the gateway lost its connection to the API.",
+		{"gateway-reset", "The gateway answers 503 in plain text: it lost its connection to the API.",
 			text(http.StatusServiceUnavailable,
 				"upstream connect error or disconnect/reset before headers. reset reason: connection termination")},
-		{"forbidden-path", "Calls answer 403 in the form of other services of STACKIT.", Fault{
+		{"forbidden-path", "The API answers 403 in the form of STACKIT's other services.", Fault{
 			Operation: OperationIaaS, Status: http.StatusForbidden, Body: `{"timestamp":"2026-08-25T08:13:00.000+00:00",` +
 				`"path":"/v2/projects","status":403,"error":"Forbidden","message":"Unauthorized"}`}},
 	}

@@ -128,7 +128,7 @@ var switches = []struct {
 	option      func() iaasmock.Option
 }{
 	{"server-labels", "add STACKIT's own labels to new servers", iaasmock.WithServerLabels},
-	{"replace-labels", "replace a server's labels by those of a PATCH, instead of merging them", iaasmock.WithReplacedLabels},
+	{"replace-labels", "replace a server's labels by those in a PATCH instead of merging", iaasmock.WithReplacedLabels},
 	{"load-balancer", "add the server of a load balancer to the project", iaasmock.WithLoadBalancer},
 	{"null-lists", `show empty lists as {"items":null}`, iaasmock.WithNullLists},
 	{"no-auth", "accept calls without a token", iaasmock.WithoutAuthentication},

@@ -25,9 +25,9 @@ import (
 // InspectIdentity parses the token of a workload identity and checks whether a session would send
 // it at the time now. The returned claims have an audience, and an ExpiresAt after now. The error
 // is a *CredentialsError that does not quote the token: the token is too large or not a JWT, has
-// expired, has no expiry or audience, or is meant for a Kubernetes API server. Only STACKIT can
-// verify the signature, and compares issuer and subject with the service account's federated
-// identity provider.
+// expired, has no expiry or audience, or is meant for a Kubernetes API server. The signature is not
+// verified: only STACKIT can do that, and it also compares issuer and subject with the service
+// account's federated identity provider.
 func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {

@@ -132,7 +132,8 @@ const (
 // Resource is a read-only resource, such as an image.
 type Resource struct {
 	Kind Kind
-	// ID is the ID, or the name for a Kind without IDs: key pairs, machine types and classes.
+	// ID is the ID, or the name for a Kind without IDs: key pairs, machine types and performance
+	// classes.
 	ID string
 	// ProjectID and Region are where the resource exists; "" means in all of them.
 	ProjectID string

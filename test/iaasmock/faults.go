@@ -23,10 +23,12 @@ type (
 	Preset = fault.Preset
 )
 
-// Constants of package fault.
+// Values of a Fault's fields.
 const (
+	// OperationIaaS is a Fault.Operation that selects all calls except calls of the token endpoints.
 	OperationIaaS = fault.OperationIaaS
-	AnyServer     = fault.AnyServer
+	// AnyServer is a Fault.OtherServer that selects any existing server.
+	AnyServer = fault.AnyServer
 )
 
 // Presets returns the ready-made faults; see fault.Presets.

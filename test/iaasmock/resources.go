@@ -72,7 +72,7 @@ type BootVolume struct {
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	// DeleteOnTermination is the request's deleteOnTermination. Default: false, as in the API.
 	DeleteOnTermination bool `json:"deleteOnTermination"`
-	// SourceType is image, snapshot or volume.
+	// SourceType is image, snapshot or volume; SourceID is the ID of that resource.
 	SourceType string `json:"sourceType"`
 	SourceID   string `json:"sourceId"`
 }
@@ -87,9 +87,9 @@ type NIC struct {
 	Description string `json:"description,omitempty"`
 	// ServerID is the server that the NIC is attached to; "" while it is detached.
 	ServerID string `json:"serverId,omitempty"`
-	// IPv4 and IPv6 are the NIC's addresses. They are "" if the network has no such prefix, and
-	// until WithAddressDelay is over. In the catalogue, "" means any free address, and an empty MAC
-	// a generated one.
+	// IPv4 and IPv6 are the NIC's addresses. An address is "" if the network has no prefix of its
+	// family, and until WithAddressDelay is over. In a Catalogue, "" means any free address, and an
+	// empty MAC a generated one.
 	IPv4             string            `json:"ipv4,omitempty"`
 	IPv6             string            `json:"ipv6,omitempty"`
 	MAC              string            `json:"mac"`

@@ -51,7 +51,7 @@ func Current(t testing.TB, path, mark, want string, write bool) {
 	written, after, ended := strings.Cut(rest, end)
 	switch {
 	case !begun || !ended:
-		t.Fatalf("%s has no mark %s", path, begin)
+		t.Fatalf("%s must have the mark %s and an end mark after it", path, begin)
 	case write:
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)

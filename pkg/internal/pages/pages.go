@@ -28,7 +28,7 @@ func HaveNumbers(t *testing.T, sentences map[string][]string) {
 		for _, want := range ofPage {
 			like := regexp.MustCompile(number.ReplaceAllString(regexp.QuoteMeta(want), `\d+`)).FindAllString(text, -1)
 			if len(like) == 0 || slices.ContainsFunc(like, func(found string) bool { return found != want }) {
-				t.Errorf("%s must contain %q by the constants in the code, but contains %q", page, want, like)
+				t.Errorf("%s must contain %q, as the constants in the code require, but contains %q", page, want, like)
 			}
 		}
 	}

@@ -179,8 +179,7 @@ func (e *entry) over(now time.Time) bool {
 
 // Call describes a call of the API, with everything by which faults select calls.
 type Call struct {
-	// Operation is an operationId of the API document, OperationToken or
-	// OperationUnknown.
+	// Operation is one of Operations, OperationToken or OperationUnknown.
 	Operation string
 	Request   *http.Request
 	// Now is when the call began.

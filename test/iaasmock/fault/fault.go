@@ -209,7 +209,7 @@ var emptiedOperations = []string{
 	"GetProjectNIC", "ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
 }
 
-// Spread returns a random duration from 0 to span.
+// Spread returns a random duration from 0 to span, and 0 for a negative span.
 func Spread(rng *rand.Rand, span time.Duration) time.Duration {
 	if span <= 0 {
 		return 0

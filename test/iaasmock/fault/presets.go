@@ -117,9 +117,9 @@ func answerPresets() []Preset {
 }
 
 // SourceLimit returns a fault that limits each source address to rate calls per second, and burst
-// calls at once. STACKIT limits all calls of a source address together and sends no Retry-After:
-// stackit-s3-provisioner recorded this answer of the object-storage API (2026-09-02). Clients
-// behind one address share the limit.
+// calls at once; rate 0 lets no call pass. STACKIT limits all calls of a source address together and
+// sends no Retry-After: stackit-s3-provisioner recorded this answer of the object-storage API
+// (2026-09-02). Clients behind one address share the limit.
 func SourceLimit(rate float64, burst int) Fault {
 	return Fault{Operation: OperationIaaS, Rate: rate, Burst: burst, Status: http.StatusTooManyRequests,
 		Body: `{"status":429,"error":"Too Many Requests","message":"rate limit on IP level exceeded; ` +

@@ -37,7 +37,7 @@ func NewIssuer() (*Issuer, error) {
 	return &Issuer{key}, err
 }
 
-// JWKS returns the public keys as a JWKS.
+// JWKS returns the issuer's public keys as a JSON Web Key Set (RFC 7517).
 func (i *Issuer) JWKS() ([]byte, error) {
 	point, err := i.key.PublicKey.Bytes()
 	if err != nil {

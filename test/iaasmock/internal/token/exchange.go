@@ -48,7 +48,7 @@ type Refusal struct {
 	Reason string `json:"error_description,omitempty"`
 }
 
-// Codes of RFC 6749, 5.2.
+// Error codes of RFC 6749, section 5.2, for Refusal.Code.
 const (
 	CodeInvalidRequest       = "invalid_request"
 	CodeInvalidClient        = "invalid_client"

@@ -148,6 +148,18 @@ func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 	})
 }
 
+// GETs failed for a while, and lists of an empty project prove nothing by themselves.
+func TestADeletionAsksAgainOnceGETsHaveFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		<-time.After(2 * time.Minute)
+		r.removeServer(r.onlyServer().ID)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable, Duration: 20 * time.Second})
+		r.mustRemove(m)
+	})
+}
+
 // What the driver does not take for granted.
 
 // A server without labels hangs in DELETING, GETs answer 404 by chance now and then, and lists of the

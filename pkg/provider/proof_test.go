@@ -321,16 +321,27 @@ func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
 // Servers were just created: no list shows them yet, and once a GET has shown them, GETs do not either for a while.
 // They are not gone before settle.
 func TestServersThatDoNotShowYetAreNotGone(t *testing.T) {
-	for _, n := range []int{1, 6} {
-		bubble(t, fmt.Sprint(n), func(t *testing.T) {
+	for name, row := range map[string]struct {
+		machines int
+		faults   []iaasmock.Fault
+	}{
+		"one": {machines: 1},
+		"six": {machines: 6},
+		"one GET in three fails": {1, []iaasmock.Fault{{Operation: "GetServer", After: 8500 * time.Millisecond, Duration: 4 * time.Second,
+			Status: http.StatusServiceUnavailable}}},
+	} {
+		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
+			for _, fault := range row.faults {
+				r.cloud.Inject(fault)
+			}
 			notFound := randomNotFound
 			notFound.Operation, notFound.Count, notFound.After, notFound.Duration = "GetServer", 0, 5500*time.Millisecond,
 				22*time.Second
 			r.cloud.Inject(notFound)
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: 28 * time.Second})
-			wantNone(t, together(machines(n), r.createErr))
-			r.wantCalls("CreateServer", n)
+			wantNone(t, together(machines(row.machines), r.createErr))
+			r.wantCalls("CreateServer", row.machines)
 		})
 	}
 }

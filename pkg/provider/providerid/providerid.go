@@ -3,10 +3,10 @@
 
 // Package providerid reads and writes the ProviderIDs of STACKIT servers.
 //
-// Two formats must never change. Every Machine has Format's, and the manager compares ProviderIDs
-// as strings: a server listed with another string counts as an orphan and is deleted. And
-// cluster-autoscaler matches Machines to Nodes by the part after the last slash: that must stay the
-// server's ID.
+// Two things must never change. The first is what Format returns: every Machine has such a ProviderID, and
+// the manager compares ProviderIDs as strings, so a server that is listed with another string counts as
+// an orphan and is deleted. The second is that the server's ID follows the last slash: by that part
+// cluster-autoscaler matches Machines to Nodes.
 //
 // Parse reads more formats. STACKIT's cloud controller manager writes stackit://<server> to Nodes.
 // Machines that came from OpenStack have openstack://…/<server>, with anything or nothing before

@@ -195,7 +195,7 @@ func TestIdentityFiles(t *testing.T) {
 		says string
 	}{
 		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: 1},
-		"over 16 KiB": {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: maxIdentity, says: "more than 16384 bytes"},
+		"over 16 KiB": {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: maxIdentity, says: "at most 16384 bytes"},
 		"in a folder": {file: "/dir/a/token", tokens: paths{"/dir/a/token"}},
 		"a projected volume": {file: "/dir/token", tokens: paths{"/dir/..2026_01_02_03_04_05.678/token"},
 			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},

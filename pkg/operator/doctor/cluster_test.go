@@ -247,8 +247,8 @@ func TestCluster(t *testing.T) {
 				SecretName: "target", Items: []corev1.KeyToPath{{Key: "config", Path: "kubeconfig"}}}}
 		}, 0, []string{"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: "}},
 		"no kubeconfig": {func(c *clinic) { c.target.Data = nil },
-			1, []string{"WRONG login to the target cluster: no Secret or ConfigMap of the sidecar has a kubeconfig " +
-				"for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
+			1, []string{"WRONG login to the target cluster: no Secret or ConfigMap that the sidecar mounts has a kubeconfig " +
+				"with a current context for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
 		"two Secrets, the last is mounted": {func(c *clinic) {
 			projected := c.deployment.Spec.Template.Spec.Volumes[0].Projected
 			last := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "a-last"}}
@@ -351,7 +351,7 @@ func TestTargetLogin(t *testing.T) {
 		"renewed by Gardener": {byToken, token(9*time.Hour, 3*time.Hour, "good"), 0, "FINE " + subject + ", valid until "},
 		"expires soon":        {byToken, token(24*day, 6*day, "good"), 0, "HINT " + subject + ", expires at "},
 		"refused": {byToken, token(0, time.Hour, "bad"), 1,
-			"cannot read Nodes: Unauthorized; renew what the sidecar's"},
+			"cannot read Nodes: Unauthorized; renew the login in the sidecar's"},
 		"expired": {byToken, token(24*day, -time.Hour, "good"), 1, "WRONG " + subject + ", expired at "},
 		"a certificate that is refused": {byCertificate, "",
 			1, "WRONG " + subject + until + ": cannot read Nodes: Unauthorized; renew"},
@@ -393,7 +393,7 @@ func TestClusterThatDoesNotShow(t *testing.T) {
 	}{
 		"lists are forbidden": {lists(forbidden, "", testrig.Namespace), 2,
 			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ",
-				"UNKNOWN manager and sidecar: cannot be read: ", "log in with an account that may"}, 4},
+				"UNKNOWN manager and sidecar: cannot be read: ", "log in as a user who has this permission"}, 4},
 		"lists of all namespaces are forbidden": {lists(forbidden, ""), 0, []string{
 			"not tried: whether MachineClasses of other namespaces have this cluster label: they cannot be read"}, 0},
 		"objects are forbidden": {gets, 2,

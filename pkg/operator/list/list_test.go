@@ -213,7 +213,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "no server", "is DELETING " + remedyNoServer},
 		"another project's server": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
-		}, "no server", "correct spec.providerID or, if it names the right project, restore that"},
+		}, "no server", "correct spec.providerID or, if its project is right, restore that"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
 			"unknown", "but its Node is Ready"},
 		"a ProviderID of one part": {func(r *testrig.Rig, m *v1alpha1.Machine) {

@@ -46,7 +46,11 @@ func comesBackSoon(t *testing.T, err error) {
 func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
 	creating := []string{"CreateServer", "ListServers", "GetServer", "UpdateNic", "ListNics", "ListServerNICs"}
 	deleting := []string{"DeleteServer", "ListServers", "GetServer"}
-	for _, code := range []int{200, 202, 400, 401, 403, 404, 409, 410, 422} {
+	statuses := []int{401, 403, 404, 200, 202, 400, 409, 410, 422}
+	if testing.Short() {
+		statuses = statuses[:2]
+	}
+	for _, code := range statuses {
 		for _, executed := range []bool{false, true} {
 			for operation, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
 				"create": (*rig).createErr, "delete": (*rig).remove,

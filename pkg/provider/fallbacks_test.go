@@ -221,7 +221,7 @@ func TestAFullChoiceIsKnownToTheClassForAMinute(t *testing.T) {
 
 // All Machines may be under way before the first of them knows; no more than these fail.
 func TestFiftyMachinesFallBackTogether(t *testing.T) {
-	const machines = 50
+	machines := many(50)
 	answered := func(status int) iaasmock.Fault {
 		return iaasmock.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":"%s"}`, status, noHost)}
 	}

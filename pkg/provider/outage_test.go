@@ -94,7 +94,7 @@ func TestOneWayToReadIsEnough(t *testing.T) {
 	for name, lists := range map[string]iaasmock.Fault{
 		"undecodable": undecodable, "too large": tooLarge, "longer than is read": overlong, "unavailable": unavailable,
 	} {
-		for _, n := range []int{1, 8} {
+		for _, n := range alone(8) {
 			bubble(t, fmt.Sprint("creations, lists are ", name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t, iaasmock.WithBootDuration(time.Minute))
 				began := time.Now()
@@ -608,7 +608,7 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 		"tokens answered 503": {"Token", unavailable, create, 6}, // no write, but a fetch of its own
 	} {
 		bubble(t, name, func(t *testing.T) {
-			c := newFleet(t, 20, 20)
+			c := newFleet(t, many(20), many(20))
 			c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			all := func(call func(*fleet, *v1alpha1.Machine) error) {
 				c.each(func(m *v1alpha1.Machine) {

@@ -127,13 +127,13 @@ func TestReadsAndWritesShareALimit(t *testing.T) {
 		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 		limit(r, 2)
 		began := time.Now()
-		shown := shownErrors(callsFor(machines(50), r.createErr))
+		shown := shownErrors(callsFor(machines(many(50)), r.createErr))
 		t.Logf("%s, %d Machines shown an error: %v", time.Since(began), shown, r.cloud.CallCounts())
 		wantWithin(t, began, 150*time.Second)
 	})
 	bubble(t, "down, a call a second", func(t *testing.T) {
 		r := newRig(t)
-		all := machines(50)
+		all := machines(many(50))
 		for _, m := range all {
 			m.Spec.ProviderID = r.makeRunning(m.Name)
 		}

@@ -231,6 +231,14 @@ func many(machines int) int {
 	return machines
 }
 
+// alone is 1 and, except in short mode, the size of a group that shares its reads.
+func alone(machines int) []int {
+	if testing.Short() {
+		return []int{1}
+	}
+	return []int{1, machines}
+}
+
 func newFleet(t testing.TB, machines, workers int, options ...iaasmock.Option) *fleet {
 	t.Helper()
 	c := &fleet{rig: newRig(t, append([]iaasmock.Option{

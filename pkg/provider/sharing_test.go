@@ -95,7 +95,7 @@ func TestListsThatFailAreAskedForEverLessOften(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 5 * time.Second,
 			Status: http.StatusInternalServerError})
 		began := time.Now()
-		wantNone(t, together(machines(60), r.createErr))
+		wantNone(t, together(machines(many(60)), r.createErr))
 		wantWithin(t, began, boot+30*time.Second)
 		failed := 0
 		for _, call := range r.cloud.Calls() {

@@ -425,7 +425,7 @@ var mutants = []mutant{
 	{"look-ups do not do without lists of the project that fail", []edit{{lists, "return hasLasted && isTooLarge(l.lists.err),", "return hasLasted,"}}},
 	{"lists of the project that are too large are not waited for", []edit{{lookup, "!tooLarge || !isOff {", "!tooLarge || isOff || !isOff {"}}},
 	{"a list that a gateway gives up is too large", []edit{{lists, "api.StatusCode == http.StatusRequestEntityTooLarge || api.StatusCode == http.StatusGatewayTimeout ||", "api.StatusCode == http.StatusRequestEntityTooLarge ||"}}},
-	{"a list that hangs is too large", []edit{{lists, "errors.As(err, &timeout) && timeout.Timeout() || errors", "errors"}}},
+	{"a list that hangs is too large", []edit{{lists, "&timeout) && timeout.Timeout() ||", "&timeout) && timeout == nil ||"}}},
 	{"a list that cannot be decoded is too large", []edit{{lists, "errors.Is(err, errUnreadable) || errors", "errors"}}},
 	{"a list that is too large to be read is too large", []edit{{lists, " || errors.Is(err, spi.ErrTooLarge))", ")"}}},
 
@@ -509,7 +509,7 @@ var mutants = []mutant{
 	{"an outage is no refusal", []edit{{core, "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:", "case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unavailable:"}}},
 	{"the manager asks for its status first", []edit{{core, "if p.hasNothingToDelete(request.Machine, c, err) {", "if p.hasNothingToDelete(nil, c, err) {"}}},
 	{"a predecessor may have made its server", []edit{{core, "return p.leadsSinceBefore(machine.CreationTimestamp.Time) && ", "return "}}},
-	{"it is known since its first hour", []edit{{memory, " && r.met.Sub(ref.created) < recordLifetime", ""}}},
+	{"it is known since its first hour", []edit{{memory, " && r.met.Sub(ref.created) < recordLifetime-clockSkew", ""}}},
 	{"no Machine of its name had a POST", []edit{{memory, "choice: choice}, true\n", "choice: choice}, r.hadServer\n"}}},
 	{"its ProviderID names a server", []edit{{core, " || machine.Spec.ProviderID != \"\" ||\n\t\tCameFromOpenStack(machine) {", " || CameFromOpenStack(machine) {"}}},
 	{"a Machine from OpenStack has one", []edit{{core, " || machine.Spec.ProviderID != \"\" ||\n\t\tCameFromOpenStack(machine) {", " || machine.Spec.ProviderID != \"\" {"}}},

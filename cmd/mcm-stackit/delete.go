@@ -228,7 +228,7 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil)
 	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("it has no cluster, or no current context: set --target-context")
+		return nil, errors.New("the kubeconfig has no cluster, or no current context: add one, or set --target-context")
 	}
 	return config, err
 }

@@ -219,7 +219,7 @@ func (c *creation) post(ctx context.Context, choice apis.Choice) (*Server, error
 	switch {
 	case err == nil:
 		end = func(ref *machineRef) { c.memory.accepted(ref, server.ID) }
-		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
+		klog.V(2).InfoS("Server creation accepted", "machine", c.machine, "server", server.ID)
 	case !outcomeUnknown(err):
 		end = c.memory.refused
 	}
@@ -249,8 +249,8 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Sent a DELETE for a server that the machine does not use", "machine", c.machine,
-				"server", server.ID, "status", server.Status, "err", err)
+			klog.InfoS("Requested the deletion of a server of the Machine's name that the Machine does not use",
+				"machine", c.machine, "server", server.ID, "status", server.Status, "err", err)
 		})
 	}
 	answers.Wait()

@@ -26,7 +26,7 @@ const maxKey = 16 << 10
 
 // Key holds the fields of a service-account key that are not secret.
 type Key struct {
-	// ID is the UUID of the key, Issuer the mail address of its service account.
+	// ID is the UUID of the key, Issuer the email address of its service account.
 	ID, Issuer string
 	// ProjectID is the UUID of the service account's project; "" if the key does not contain it, as
 	// before 2026. The account may have permissions in other projects, too.

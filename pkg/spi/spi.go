@@ -27,7 +27,7 @@ type Credentials struct {
 	ProjectID string
 	// ServiceAccountKey is a service-account key in JSON; "" for a workload identity.
 	ServiceAccountKey string
-	// ServiceAccountEmail is the mail address of a workload identity's service account. The account
+	// ServiceAccountEmail is the email address of a workload identity's service account. The account
 	// must trust the issuer of Token, or of the token in TokenFile.
 	ServiceAccountEmail string
 	// Token is the token of the workload identity, a JWT.

@@ -44,7 +44,7 @@ func (r *report) write(out io.Writer, head, result string) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// private matches what identifies a person, an account or a resource: keys, tokens, mail addresses,
+// private matches what identifies a person, an account or a resource: keys, tokens, email addresses,
 // UUIDs, IPv4, MAC and IPv6 addresses.
 var private = regexp.MustCompile(`-----BEGIN[^-]*-----[^-]*(-----END[^-]*-----)?` +
 	`|eyJ[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]*)*` +

@@ -119,7 +119,7 @@ const keptCalls = 20000
 
 // Call is a request that the mock has answered, or whose connection it has reset.
 type Call struct {
-	// Operation is one of fault.Operations, Token or Unknown.
+	// Operation is one of fault.Operations, or fault.OperationToken or fault.OperationUnknown.
 	Operation string     `json:"operation"`
 	Method    string     `json:"method"`
 	Path      string     `json:"path"`

@@ -27,7 +27,7 @@ type Plan struct {
 	Clusters int
 	// Machines is the initial number of each cluster's Machines.
 	Machines int
-	// Origins describe the Machines of each cluster that came from OpenStack.
+	// Origins describe the Machines that come from OpenStack. Every cluster has one Machine for each.
 	Origins []Origin
 	// FaultPeriod is how long, from the beginning of the run, faults occur and users change Machines and classes.
 	FaultPeriod time.Duration

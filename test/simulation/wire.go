@@ -70,7 +70,7 @@ type wire struct {
 // errStoodStill is the error of a request that begins during a pause. Only an expired context can cause such a
 // request: the process's clock does not stop it. Sending the request after the pause would use checks made
 // before it.
-var errStoodStill = fmt.Errorf("the process was paused when it sent the request: %w", io.ErrUnexpectedEOF)
+var errStoodStill = fmt.Errorf("not sent: the process is paused: %w", io.ErrUnexpectedEOF)
 
 // RoundTrip implements http.RoundTripper. An answer reaches a process only while it is not paused.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference writes tables generated from the code into pages, for tests.
+// Package reference generates the tables of pages from the code, such as that of the flags. Tests compare a page with
+// its table, or write the table into the page.
 package reference
 
 import (

@@ -372,7 +372,7 @@ func TestIdentity(t *testing.T) {
 		"expired token": {mail + token(-time.Hour), 1,
 			"stringData.token: Invalid value: the workload identity's token expired at "},
 		"no account": {strings.TrimSpace(token(time.Hour)), 1,
-			"stringData.serviceAccountEmail: Required value: must be the mail address"},
+			"stringData.serviceAccountEmail: Required value: must be the email address"},
 		"no token": {mail, 1,
 			"stringData.token: Required value: must be the workload identity's token, or set workloadIdentityTokenFile"},
 		"nothing": {"a: b", 1,

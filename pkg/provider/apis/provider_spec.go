@@ -55,7 +55,7 @@ type ProviderSpec struct {
 	Fallbacks []Choice `json:"fallbacks,omitempty"`
 	// AffinityGroup is the UUID of the affinity group that the server joins.
 	AffinityGroup string `json:"affinityGroup,omitempty"`
-	// ServiceAccountMails are mail addresses of service accounts to attach to the server; the API
+	// ServiceAccountMails are email addresses of service accounts to attach to the server; the API
 	// accepts at most one.
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
 	// Agent configures the STACKIT server agent. Default: the image's choice.

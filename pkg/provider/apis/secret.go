@@ -46,7 +46,7 @@ type Secret struct {
 	// key of 2,048 to 4,096 bits. Required without a workload identity, invalid with one. Gardener's
 	// spelling of this field is serviceaccount.json. It must never be logged.
 	ServiceAccountKey string `key:"serviceAccountKey"`
-	// ServiceAccountEmail is the mail address of the service account that trusts the workload
+	// ServiceAccountEmail is the email address of the service account that trusts the workload
 	// identity. Required for a workload identity.
 	ServiceAccountEmail string `key:"serviceAccountEmail"`
 	// Token is the workload identity's token, a JWT of at most 16 KiB. A workload identity needs

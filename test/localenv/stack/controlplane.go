@@ -121,7 +121,7 @@ func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err er
 }
 
 // KillAPIServer kills the control cluster's kube-apiserver with SIGKILL and returns when it has
-// ended. The environment does not fail.
+// ended. The environment does not take this for a failure: Err stays nil.
 func (e *Env) KillAPIServer() { e.endPart(partAPIServer, 0) }
 
 // StartAPIServer restarts kube-apiserver after KillAPIServer, and returns when it is ready.

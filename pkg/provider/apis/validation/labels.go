@@ -26,8 +26,8 @@ const (
 	reservedLabelPrefix = "stackit-"
 )
 
-// ValidateLabels checks the labels of a server: at most 256, with keys and values in the API's form
-// of at most MaxLabel bytes, and no key with STACKIT's reserved prefix stackit-.
+// ValidateLabels checks the labels of a server. It may have at most 256. Each key and each value must have
+// the API's form and at most MaxLabel bytes, and no key may have the prefix stackit-, which STACKIT reserves.
 func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	errs := tooMany(len(labels), path)
 	if errs != nil {

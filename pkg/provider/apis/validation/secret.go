@@ -35,15 +35,15 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 		} {
 			if each.value != "" {
 				errs = append(errs, field.Forbidden(path.Child(each.name),
-					apis.SecretServiceAccountKey+" is set, too: remove it, or the keys of the workload identity"))
+					"must not be set beside "+apis.SecretServiceAccountKey+": remove one of the two"))
 			}
 		}
 		return errs
 	case secret.ServiceAccountEmail == "":
 		errs = append(errs, field.Required(email,
-			"must be the mail address of the service account that trusts the workload identity"))
+			"must be the email address of the service account that trusts the workload identity"))
 	case len(secret.ServiceAccountEmail) > maxMail || !serviceAccountMail.MatchString(secret.ServiceAccountEmail):
-		errs = append(errs, field.Invalid(email, field.OmitValueType{}, "must be the mail address of a service account"))
+		errs = append(errs, field.Invalid(email, field.OmitValueType{}, "must be the email address of a service account"))
 	}
 	if secret.Token == "" && secret.WorkloadIdentityTokenFile == "" {
 		errs = append(errs, field.Required(path.Child(apis.SecretToken),

@@ -137,7 +137,7 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 	var errs field.ErrorList
 	for i, mail := range mails {
 		isValid := utf8.RuneCountInString(mail) <= maxMail && serviceAccountMail.MatchString(mail)
-		errs = append(errs, invalidUnless(isValid, path.Index(i), mail, "must be the mail address of a service account")...)
+		errs = append(errs, invalidUnless(isValid, path.Index(i), mail, "must be the email address of a service account")...)
 	}
 	return errs
 }

@@ -5,6 +5,7 @@ package spi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -37,20 +38,24 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 
 func TestCallersShareTheSessionThatIsBuilt(t *testing.T) {
 	r := newRig(t)
-	built := make(chan *Session, 50)
-	for range cap(built) {
-		go func() {
-			session, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: string(r.key)})
-			if err != nil {
-				t.Error(err)
+	for i := range 100 { // building takes microseconds: not all callers meet
+		begin, built := make(chan struct{}), make(chan *Session, 8)
+		for range cap(built) {
+			go func() {
+				<-begin
+				session, err := r.sessions.Session(Credentials{ProjectID: fmt.Sprint("project-", i), ServiceAccountKey: string(r.key)})
+				if err != nil {
+					t.Error(err)
+				}
+				built <- session
+			}()
+		}
+		close(begin)
+		first := <-built
+		for range cap(built) - 1 {
+			if <-built != first {
+				t.Fatal("equal credentials get several sessions")
 			}
-			built <- session
-		}()
-	}
-	first := <-built
-	for range cap(built) - 1 {
-		if <-built != first {
-			t.Fatal("equal credentials get several sessions")
 		}
 	}
 }

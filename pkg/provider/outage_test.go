@@ -336,17 +336,23 @@ func TestADeletionByNameNeedsListsOfTheProject(t *testing.T) {
 
 // A GET that hangs takes its 20 s, so that three lists do not lie within a minute if each follows one.
 func TestADeletionEndsWhileGETsHang(t *testing.T) {
-	for _, n := range []int{1, 3} { // who is deleted, of three
-		bubble(t, fmt.Sprint(n), func(t *testing.T) {
-			r := newRig(t, iaasmock.WithDeleteDuration(70*time.Second))
-			all := machines(3)
-			wantNone(t, together(all, r.createErr))
-			<-time.After(time.Minute)
-			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", NeverAnswers: true, Status: http.StatusGatewayTimeout})
-			began := time.Now()
-			wantNone(t, together(all[:n], r.remove))
-			wantWithin(t, began, 3*time.Minute)
-		})
+	for name, fault := range map[string]iaasmock.Fault{
+		"they never answer":          {NeverAnswers: true, Status: http.StatusGatewayTimeout},
+		"they answer 503 after 18 s": {Delay: 18 * time.Second, Status: http.StatusServiceUnavailable},
+	} {
+		for _, n := range []int{1, 3} { // who is deleted, of three
+			bubble(t, fmt.Sprint(name, ", ", n), func(t *testing.T) {
+				r := newRig(t, iaasmock.WithDeleteDuration(70*time.Second))
+				all := machines(3)
+				wantNone(t, together(all, r.createErr))
+				<-time.After(time.Minute)
+				fault.Operation = "GetServer"
+				r.cloud.Inject(fault)
+				began := time.Now()
+				wantNone(t, together(all[:n], r.remove))
+				wantWithin(t, began, 3*time.Minute)
+			})
+		}
 	}
 }
 

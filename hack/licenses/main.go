@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:generate go run . ../../cmd/machine-controller/kodata/THIRD-PARTY-LICENSES
@@ -72,15 +73,13 @@ func collect() (texts, error) {
 	if err := found.add(library, read); err != nil {
 		return nil, err
 	}
-	for _, platform := range platforms {
-		packages, err := list(platform)
-		if err != nil {
+	packages, err := linkedPackages()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range packages {
+		if err := found.add(one, read); err != nil {
 			return nil, err
-		}
-		for _, one := range packages {
-			if err := found.add(one, read); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return found, nil
@@ -94,6 +93,18 @@ type linked struct {
 		Main      bool
 	}
 }
+
+// linkedPackages returns the packages of other modules that are linked for any platform.
+var linkedPackages = sync.OnceValues(func() (packages []linked, err error) {
+	for _, platform := range platforms {
+		linked, err := list(platform)
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, linked...)
+	}
+	return packages, nil
+})
 
 // list returns the packages of other modules that are linked for a platform.
 func list(platform string) ([]linked, error) {

@@ -303,7 +303,6 @@ var mutants = []mutant{
 	// What fails one way is read the other way.
 	{"while single reads fail, one who waits makes a list", []edit{{lists, "switch fails := l.fails[w.ability]; {", "switch fails := false; {"}}},
 	{"while small lists fail, GETs go on", []edit{{lists, "l.fails[ability] = isOutage(err)", "l.fails[ownGet] = isOutage(err)"}}},
-	{"a small list that fails in any way gives way to those of the scope", []edit{{lists, " || ability == ownList && err != nil\n", "\n"}}},
 	{"a GET that hangs has failed", []edit{{server, "ctx, cancel := context.WithTimeout(ctx, readTimeout)", "ctx, cancel := context.WithTimeout(ctx, 100*readTimeout)"}}},
 	{"single reads go on once one succeeds", []edit{{lists, "l.fails[ability] = isOutage(err)", "l.fails[ability] = l.fails[ability] || isOutage(err)"}}},
 	{"a GET that answers 404 has not failed", []edit{{lists, "return err != nil && !isServerNotFound(err) &&", "return err != nil &&"}}},

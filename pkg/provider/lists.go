@@ -170,7 +170,7 @@ func (l *lister[T]) single(
 		defer l.mu.Unlock()
 		l.singles--
 		if ctx.Err() == nil && !isSessionWide(err) {
-			l.fails[ability] = isOutage(err) || ability == ownList && err != nil
+			l.fails[ability] = isOutage(err)
 		}
 		l.wake()
 	}()
@@ -349,8 +349,8 @@ func isTooLarge(err error) bool {
 			errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, errUnreadable) || errors.Is(err, spi.ErrTooLarge))
 }
 
-// isOutage reports whether a GET failed for a reason that other GETs may share: not because of its
-// server or the server's content.
+// isOutage reports whether a single read failed for a reason that others of its kind may share: not because
+// of its server or the server's content.
 func isOutage(err error) bool {
 	return err != nil && !isServerNotFound(err) && !errors.Is(err, errUnreadable)
 }

@@ -92,17 +92,22 @@ func TestDeleteMachineOfNothingInParticular(t *testing.T) {
 
 // The manager's cache still has the Machine, and a list is from before its server went.
 func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
-		for range 2 {
-			r.mustRemove(machine("m1"))
-			r.wantNothingLeft()
-			<-time.After(20 * time.Second)
-		}
-		r.wantCalls("DeleteServer", 1)
-	})
+	for name, create := range map[string]func(*rig, *v1alpha1.Machine) error{
+		"by name": (*rig).createErr, "by ProviderID": (*rig).createAndName,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			all := machines(3)
+			wantNone(t, together(all, func(m *v1alpha1.Machine) error { return create(r, m) }))
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
+			for range 2 {
+				wantNone(t, together(all, r.remove))
+				r.wantNothingLeft()
+				<-time.After(20 * time.Second)
+			}
+			r.wantCalls("DeleteServer", len(all))
+		})
+	}
 }
 
 // Both the DELETE and the next GET are answered 404 by chance.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"k8s.io/klog/v2"
 )
 
 // lookup repeats look-ups of the Machine's servers by name and labels until these prove that there
@@ -221,17 +219,12 @@ func (c *call) listOwn(ctx context.Context, due time.Time, selector map[string]s
 	return own
 }
 
-// listProject lists all servers of the project or, if they have been too many for tooLargeFor,
-// those with the machine label, which omits servers from before there were labels.
+// listProject lists all servers of the project. If such lists have been too large for tooLargeFor, it lists those
+// with the machine label until the next one may be tried: that omits servers from before there were labels.
 func (c *call) listProject(ctx context.Context, due time.Time) (all *list[Server], isWhole bool) {
 	project := c.serversOf(nil)
 	if tooLarge, isOff := project.isTooLarge(); !tooLarge || !isOff {
-		all = project.next(ctx, due, listsOnly)
-		if tooLarge, _ := project.isTooLarge(); !tooLarge {
-			return all, true
-		}
-		klog.V(2).InfoS("Failed to list all servers of the project; listing by machine label, which omits servers without it",
-			"machine", c.machine, "err", all.err)
+		return project.next(ctx, due, listsOnly), true
 	}
 	return c.serversOf(map[string]string{StackitMachineLabel: c.machine}).next(ctx, due, listsOnly), false
 }

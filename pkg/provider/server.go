@@ -331,9 +331,6 @@ func (t *tracked) read(ctx context.Context) observation {
 			return seen
 		case t.due.After(t.call.clock.Now()): // the list was made for others
 		default:
-			if seen.counts {
-				t.absent = append(t.absent, seen.absentRead)
-			}
 			return t.get(ctx, nil)
 		}
 	}

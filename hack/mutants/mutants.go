@@ -443,7 +443,7 @@ var mutants = []mutant{
 	{"without lists of the project look-ups go by the machine label alone", []edit{{lookup, "c.serversOf(map[string]string{StackitMachineLabel: c.machine})", "c.serversOf(c.machineSelector())"}}},
 	{"a server that lost its class or cluster label is no stranger's", []edit{{ownership, "if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {", "if !labelled && server.Name == \"\" {"}}},
 	{"a server that lost its class label is no stranger's", []edit{{ownership, "for key, want := range i.machineSelector() {\n\t\t_, labelled", "for key, want := range i.cluster {\n\t\t_, labelled"}}},
-	{"another cluster's server lacks no label", []edit{{ownership, "return \"\", \"\", false // it is of another cluster", "continue // it is of another cluster"}}},
+	{"another cluster's server lacks no label", []edit{{ownership, "contradicts {\n\t\treturn \"\", \"\", false\n", "contradicts && server == nil {\n\t\treturn \"\", \"\", false\n"}}},
 	{"a server without a label is no doubt beside one that stays", []edit{{lookup, "\t\treturn nil\n\t}\n\town := c.record", "\t\t_ = found\n\t}\n\town := c.record"}}},
 
 	// What a creation ran into.

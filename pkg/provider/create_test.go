@@ -146,6 +146,28 @@ func TestNoCapacityIsToldAtOnce(t *testing.T) {
 	}
 }
 
+// Somebody deletes the second server while it boots, beside the first, whose deletion hangs: that nobody could host the
+// first is no answer any more.
+func TestAnOldFaultIsNotToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithDeleteDuration(time.Hour))
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
+			ErrorMessage: "No valid host was found."})
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+		<-time.After(2 * time.Minute)
+		second := start(func() error { return r.createErr(machine("m1")) })
+		<-time.After(30 * time.Second)
+		for _, server := range r.cloud.Servers() {
+			if server.Status == iaasmock.StatusCreating {
+				r.deleteByHand(server.ID)
+			}
+		}
+		wantCode(t, <-second, codes.Aborted)
+		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+		r.wantCalls("CreateServer", 2)
+	})
+}
+
 // What a class's servers have for themselves is still attached to one that is being deleted.
 func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 	for name, change := range map[string]func(spec map[string]any){

@@ -155,7 +155,8 @@ func TestADeletionAsksAgainOnceGETsHaveFailed(t *testing.T) {
 		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
 		<-time.After(2 * time.Minute)
 		r.removeServer(r.onlyServer().ID)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable, Duration: 20 * time.Second})
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 20 * time.Second,
+			Status: http.StatusServiceUnavailable})
 		r.mustRemove(m)
 	})
 }

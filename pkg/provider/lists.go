@@ -67,8 +67,8 @@ type lister[T any] struct {
 	running bool
 	changed chan struct{}
 	lists   schedule
-	// singles counts the single reads in flight; fails reports for each ability whether its last one
-	// failed.
+	// singles counts the single reads in flight; fails reports for each ability whether its last one failed for a
+	// reason that others may share (isOutage).
 	singles int
 	fails   [abilities]bool
 }

@@ -51,9 +51,8 @@ type record struct {
 	serverID string
 	isUnread bool
 	post     post
-	// fault is why the last server ended in ERROR; nil if none did since the last adoption.
-	fault error
-	// faulty is the last server that ended in ERROR.
+	// fault is why the last server ended in ERROR; nil if it did not. faulty is the last that did.
+	fault  error
 	faulty string
 	// tried are the class's choices without capacity in this round. It ends once the Machine has a
 	// server, and with any error after which the manager does not call again within seconds.

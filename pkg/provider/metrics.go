@@ -149,8 +149,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 	m.unknown = gauge("stackit_servers_of_unknown_classes",
 		"Servers with the driver's labels, in the last list of the whole cluster, whose MachineClass no call of "+
 			"the manager has named for an hour: the manager does not delete them as orphans. 0 if the cluster was "+
-			"not listed for an hour, and within an hour of the first driver call or a failed ListMachines. The "+
-			"metric makes no API call of its own.")
+			"not listed for an hour, and within an hour of the first driver call or a failed ListMachines.")
 	m.maintained = gauge("stackit_servers_with_maintenance",
 		"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
 			"status of the maintenance window: PLANNED, ONGOING, other. The metric makes no API call of its own.",

@@ -118,8 +118,7 @@ func matches(server *Server, selector map[string]string) bool {
 }
 
 // contradiction returns the cluster label by which the server belongs to another cluster: the
-// class's key with another value, or any if the class has none. A server with only other keys does
-// not contradict.
+// class's key with another value, or any other key with a value that no cluster label of the class has.
 func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	for key, want := range i.cluster {
 		if actual, ok := server.Labels[key]; ok && actual != want {
@@ -229,10 +228,8 @@ func (i identity) hasOnlyItsName(server *Server) bool {
 // the machine's: it has the machine's name and no contradiction, and lacks the machine label, the
 // cluster's or, if the class has none, the class's. It may be older than these labels.
 func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
-	for key := range server.Labels {
-		if _, known := i.cluster[key]; IsClusterLabel(key) && !known {
-			return "", "", false // it is of another cluster
-		}
+	if _, contradicts := i.contradiction(server); contradicts {
+		return "", "", false
 	}
 	if i.hasOnlyItsName(server) {
 		return StackitMachineLabel, i.machine, true

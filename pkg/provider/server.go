@@ -185,7 +185,7 @@ type tracked struct {
 	getOnly bool
 	// getsFail reports whether the last GET failed.
 	getsFail bool
-	// absent are the reads since the last one that showed the server.
+	// absent are the reads since the last one that showed the server, without a list that a GET followed at once.
 	absent  []absentRead
 	removal removal
 	// missing describes what an ACTIVE server lacks, for the text of a timeout.
@@ -331,7 +331,7 @@ func (t *tracked) read(ctx context.Context) observation {
 			return seen
 		case t.due.After(t.call.clock.Now()): // the list was made for others
 		default:
-			return t.get(ctx, nil)
+			return t.get(ctx, nil) // at once: the list adds nothing to it
 		}
 	}
 }

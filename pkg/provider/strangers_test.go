@@ -320,6 +320,10 @@ func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
 		"no class label nor project lists":   {ofClass, false, set(machineLabel, "m1"), refused},
 		"another machine's":                  {ofCluster, true, set(machineLabel, "m2", classLabel, "class-a"), made},
 		"another cluster's, by key":          {ofCluster, true, set("example.org/cluster", "c", classLabel, "class-a"), made},
+		"our cluster's, by another key": {ofCluster, true,
+			set("example.org/cluster", "shoot-a", classLabel, "class-a", machineLabel, "m1"), refused},
+		"another cluster's machine, by key": {ofCluster, true,
+			set("example.org/cluster", "c", classLabel, "class-a", machineLabel, "m1"), made},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

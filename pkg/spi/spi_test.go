@@ -38,12 +38,14 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 
 func TestCallersShareTheSessionThatIsBuilt(t *testing.T) {
 	r := newRig(t)
+	credentials := Credentials{ServiceAccountKey: string(r.key)}
 	for i := range 100 { // building takes microseconds: not all callers meet
+		credentials.ProjectID = fmt.Sprint("project-", i)
 		begin, built := make(chan struct{}), make(chan *Session, 8)
 		for range cap(built) {
 			go func() {
 				<-begin
-				session, err := r.sessions.Session(Credentials{ProjectID: fmt.Sprint("project-", i), ServiceAccountKey: string(r.key)})
+				session, err := r.sessions.Session(credentials)
 				if err != nil {
 					t.Error(err)
 				}

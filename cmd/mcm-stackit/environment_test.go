@@ -85,7 +85,7 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 		run(t, "cannot be parsed", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
 	args = deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
-	environmentRow{args, 2, "", "it has no cluster"}.
+	environmentRow{args, 2, "", "the kubeconfig has no cluster"}.
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
 

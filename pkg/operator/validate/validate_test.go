@@ -378,7 +378,7 @@ func TestIdentity(t *testing.T) {
 		"nothing": {"a: b", 1,
 			"stringData.serviceAccountKey: Required value: must be the JSON of a key, or set serviceAccountEmail"},
 		"key, too": {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour),
-			1, "stringData.token: Forbidden: serviceAccountKey is set, too"},
+			1, "stringData.token: Forbidden: must not be set beside serviceAccountKey"},
 		"file":                {mail + file + podFile, 0, "is a path in the sidecar's pod: only its form could be checked"},
 		"file elsewhere":      {mail + file + "/a/token", 1, "must be the absolute path"},
 		"file beside a token": {mail + token(time.Hour) + file + "/a/token", 0, ""},

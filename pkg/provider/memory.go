@@ -51,7 +51,8 @@ type record struct {
 	serverID string
 	isUnread bool
 	post     post
-	// fault is why the last server ended in ERROR; nil if it did not. faulty is the last that did.
+	// fault is why the last server ended in ERROR; nil if it did not, or once another is adopted. faulty is the last
+	// that did.
 	fault  error
 	faulty string
 	// tried are the class's choices without capacity in this round. It ends once the Machine has a

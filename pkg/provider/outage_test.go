@@ -94,7 +94,7 @@ func TestOneWayToReadIsEnough(t *testing.T) {
 	for name, lists := range map[string]iaasmock.Fault{
 		"undecodable": undecodable, "too large": tooLarge, "longer than is read": overlong, "unavailable": unavailable,
 	} {
-		for _, n := range alone(8) {
+		for _, n := range groupSizes(8) {
 			bubble(t, fmt.Sprint("creations, lists are ", name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t, iaasmock.WithBootDuration(time.Minute))
 				began := time.Now()

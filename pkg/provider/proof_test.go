@@ -95,7 +95,7 @@ func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
 				during(r.sinceDelete(later, always), once(notFound))}
 		},
 	} {
-		for _, n := range alone(6) {
+		for _, n := range groupSizes(6) {
 			bubble(t, fmt.Sprint(name, ", machines: ", n), func(t *testing.T) {
 				r := newRig(t)
 				all := append(machines(n), machine("stays"))

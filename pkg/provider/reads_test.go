@@ -231,8 +231,8 @@ func many(machines int) int {
 	return machines
 }
 
-// alone is 1 and, except in short mode, the size of a group that shares its reads.
-func alone(machines int) []int {
+// groupSizes are 1 and, except in short mode, that of a group that shares its reads.
+func groupSizes(machines int) []int {
 	if testing.Short() {
 		return []int{1}
 	}

@@ -401,7 +401,7 @@ gofmt:
 
 .PHONY: vet
 vet:
-	$(GO) vet ./...
+	@for module in $(filter-out hack/tools/%,$(MODULES)); do echo "go -C $$module vet ./..."; $(GO) -C $$module vet ./... || exit 1; done
 
 # Laptops run macOS: what starts processes has files per operating system.
 .PHONY: vet-darwin

@@ -23,9 +23,10 @@ import (
 )
 
 // Reason is the cause of a failed call, as a single word. Every error text for the manager begins
-// with a reason, as in "NoCapacity: the machine type is out of stock, …". Sentences may change,
-// reasons do not. Gardener and the manager classify these texts by certain words, so no reason
-// contains NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange.
+// with a reason, as in "NoCapacity: the machine type is out of stock, …"; only Unimplemented has
+// none. Sentences may change, reasons do not. Gardener and the manager classify these texts by
+// certain words, so no reason contains NotFound, Conflict, Unauthorized, LimitExceeded, Throttling
+// or OutOfRange.
 // kubernetes/runbooks.md has the remedy for each reason.
 type Reason string
 

@@ -240,7 +240,7 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 	}
 	path := apis.SecretPath.Child(secret.CredentialsKey())
 	if errors.Is(sessionErr, spi.ErrNoCredentials) {
-		return field.Required(path, fmt.Sprintf("must be the JSON of a key, or set %s with %s or %s",
+		return field.Required(path, fmt.Sprintf("must be a service account key in JSON; or set %s and either %s or %s",
 			apis.SecretServiceAccountEmail, apis.SecretToken, apis.SecretWorkloadIdentityTokenFile))
 	}
 	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)

@@ -103,7 +103,7 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API answers that project %s (secret.projectId) or region %s "+
 		"(providerSpec.region, secret.region) does not exist: correct the wrong one; "+
-		"if the project was deleted, its servers are gone, too: see the runbook of ResourceMissing: %v",
+		"if the project was deleted, its servers are gone, too (runbooks.md, \"The project is gone\"): %v",
 		c.ref.project, c.ref.region, err)
 }
 

@@ -54,7 +54,7 @@ type Plan struct {
 	Skew time.Duration
 	// Hiccup is the length of the moments, a minute apart, in which the project looks empty; 0 means none.
 	Hiccup time.Duration
-	// Storms are the times in which requests fail or are limited.
+	// Storms are the periods in which requests fail or are rate-limited.
 	Storms []Storm
 
 	// Faults are the faults of single requests of the driver and writes of the manager.

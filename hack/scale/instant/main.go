@@ -45,7 +45,7 @@ func main() {
 	if err == nil {
 		err = app.Run(server, d)
 	}
-	klog.ErrorS(err, "Failed to start")
+	klog.ErrorS(err, "Failed to run")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 

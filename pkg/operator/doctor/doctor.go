@@ -44,7 +44,7 @@ type Doctor struct {
 // Result holds the findings of Examine.
 type Result struct {
 	Findings report.Findings `json:"findings"`
-	// NotTried lists the checks that were not made, so that their results are unknown.
+	// NotTried lists the checks that were not run; their results are unknown.
 	NotTried []string `json:"notTried"`
 }
 

@@ -67,7 +67,7 @@ type Server struct {
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
 	// Machine and MachineNamespace name the Machine that owns the server. Without an owner, MachineNamespace is "" and
-	// Machine is the value of the server's label.
+	// Machine is the value of the server's machine label.
 	Machine          string `json:"machine,omitempty"`
 	MachineNamespace string `json:"machineNamespace,omitempty"`
 	State            string `json:"state"`
@@ -127,7 +127,7 @@ type Result struct {
 	Unknown []string
 }
 
-// Cluster counts the objects of one cluster label.
+// Cluster counts the Machines, servers and orphans of one cluster label.
 type Cluster struct {
 	// Label is the cluster label as key=value; "" stands for classes without a cluster label.
 	Label string

@@ -376,7 +376,7 @@ func TestIdentity(t *testing.T) {
 		"no token": {mail, 1,
 			"stringData.token: Required value: must be the workload identity's token, or set workloadIdentityTokenFile"},
 		"nothing": {"a: b", 1,
-			"stringData.serviceAccountKey: Required value: must be the JSON of a key, or set serviceAccountEmail"},
+			"serviceAccountKey: Required value: must be a service account key in JSON; or set serviceAccountEmail and either"},
 		"key, too": {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour),
 			1, "stringData.token: Forbidden: must not be set beside serviceAccountKey"},
 		"file":                {mail + file + podFile, 0, "is a path in the sidecar's pod: only its form could be checked"},

@@ -93,7 +93,7 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 		}
 	}
 	if given := fields["probability"]; read.Probability == 0 && given != nil && string(given) != "null" {
-		return errors.New("probability: 0 selects no call; must be more than 0 and at most 1")
+		return errors.New("probability: 0 hits no call; must be more than 0 and at most 1")
 	}
 	if err := read.Validate(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 		`{"preset":"slow","cuont":3}`:        "cuont: unknown field; known: preset, name, operation,",
 		`{"Z":1,"preset":"slow","A":1}`:      "A: unknown field",
 		`{"preset":"slow","count":"3"}`:      `count: invalid "3"; want a whole number`,
-		`{"preset":"slow","probability":0}`:  "probability: 0 selects no call",
+		`{"preset":"slow","probability":0}`:  "probability: 0 hits no call",
 		`{"preset":"slow","probability":""}`: `probability: invalid ""; want a number`,
 		`{"preset":"slow","probability":10}`: "probability: invalid 10; want more than 0 and at most 1",
 		`{"delay":5}`:                        `delay: invalid 5; want a duration such as "1m30s"`,

@@ -65,16 +65,17 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: dev
-dev: localenv ## Local environment with the samples and a live table; SIDECAR=none starts no sidecar.
-	@echo "Building $(BIN)/dev"
-	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
+dev: build-dev ## Local environment with the samples and a live table; SIDECAR=none starts no sidecar.
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR))
 
 .PHONY: demo
-demo: localenv ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left over or late.
+demo: build-dev ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left over or late.
+	@exec $(BIN)/dev demo
+
+.PHONY: build-dev
+build-dev: localenv
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
-	@exec $(BIN)/dev demo
 
 .PHONY: mock
 mock: ## Only the mock of the IaaS API: make mock ARGS="--boot 2s".
@@ -123,11 +124,14 @@ stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmoc
 # Plain flags, so that tests find the same packages compiled. The manager is that of go.mod.
 MCM := github.com/gardener/machine-controller-manager
 .PHONY: localenv
-localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) ## Build or download what local environments run: etcd, kube-apiserver, manager, sidecar.
+localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) $(BIN)/localenv/crds ## Build or download what local environments run: etcd, kube-apiserver, manager, sidecar.
 	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
 	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller ./hack/scale/instant $(MCM)/cmd/machine-controller-manager
-	@mkdir -p $(BIN)/localenv/crds
-	@cp -f "$$($(GO) list -m -f '{{.Dir}}' $(MCM))"/kubernetes/crds/*.yaml $(BIN)/localenv/crds/
+
+$(BIN)/localenv/crds: go.mod
+	@mkdir -p $@
+	@cp -f "$$($(GO) list -m -f '{{.Dir}}' $(MCM))"/kubernetes/crds/*.yaml $@/
+	@touch $@
 
 .PHONY: build
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.

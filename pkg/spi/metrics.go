@@ -205,8 +205,8 @@ const maxLogged = 200
 
 func cut(text string) string { return text[:min(len(text), maxLogged)] }
 
-// RequestID returns the ID by which STACKIT's support finds a call: the header X-Request-Id of the
-// answer, or else the gateway's X-Trace-Id, cut to 200 bytes; "" without both.
+// RequestID returns the ID by which STACKIT's support finds a call: the answer's header X-Request-Id
+// or, if it is missing, the gateway's X-Trace-Id, cut to 200 bytes; "" if neither is present.
 func RequestID(header http.Header) string {
 	return cut(cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id")))
 }

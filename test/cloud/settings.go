@@ -60,7 +60,7 @@ func readSettings(lookup func(string) (string, bool), forServers bool) (settings
 	required := func(name, meaning string) string {
 		value := get(name)
 		if value == "" {
-			problems = append(problems, fmt.Errorf("%s is not set: %s", name, meaning))
+			problems = append(problems, fmt.Errorf("%s is not set: must be %s", name, meaning))
 		}
 		return value
 	}

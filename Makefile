@@ -525,7 +525,7 @@ $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 	@touch $@
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
-	$(GO_BUILD) -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
+	$(GO_BUILD) -C hack/tools/stackit -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

@@ -249,7 +249,7 @@ func (c *creation) deleteAside(ctx context.Context) {
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
-			klog.InfoS("Requested the deletion of a server of the Machine's name that the Machine does not use",
+			klog.InfoS("Sent a DELETE for a server that has the Machine's name and is not used",
 				"machine", c.machine, "server", server.ID, "status", server.Status, "err", err)
 		})
 	}

@@ -81,7 +81,7 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookupResult, err
 			return look.next(ctx)
 		}
 		look.retryAt = c.clock.Now().Add(minPoll)
-		klog.InfoS("Failed to look up a Machine's servers and to delete the one that its ProviderID names; retrying",
+		klog.InfoS("Look-up of a Machine's servers timed out, and deleting the one in its ProviderID failed; retrying",
 			"machine", c.machine, "server", c.serverID, "err", failed)
 	}
 }

@@ -59,8 +59,8 @@ type Config struct {
 	// IdentityURL is the URL of the endpoint that exchanges the tokens of workload identities for
 	// access tokens; "" means STACKIT's.
 	IdentityURL string
-	// IdentityDirs is a comma-separated list of folders. A Secret may name a file with a workload
-	// identity's token only in one of them; "" means DefaultIdentityDirs.
+	// IdentityDirs is a comma-separated list of folders. The file with a workload identity's token that
+	// a Secret names must be in or below one of them; "" means DefaultIdentityDirs.
 	IdentityDirs string
 	// podTokenFile replaces defaultPodTokenFile in tests.
 	podTokenFile string
@@ -119,8 +119,8 @@ func checkURL(name, value string, noAuth bool) error {
 			name, DefaultEndpoint)
 	}
 	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
-		return fmt.Errorf("%s is an http URL: must be https, except for 127.0.0.1, ::1 and localhost, "+
-			"or with %s=true for a mock on another host", name, EnvNoAuth)
+		return fmt.Errorf("%s is an http URL: must be https, unless the host is 127.0.0.1, ::1 or localhost, "+
+			"or %s=true is set for a mock on another host", name, EnvNoAuth)
 	}
 	return nil
 }

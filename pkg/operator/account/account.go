@@ -396,9 +396,9 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 	return call(ctx)
 }
 
-// Ask makes a read that the driver's client does not offer, and returns the Date of the answer; the
-// zero time without an answer. what describes the resource for errors, which have the form of the
-// driver's own.
+// Ask runs call, a read that the driver's client does not offer, under the limits of Read. It returns
+// the value and the time in the answer's Date header; the zero time if there was no answer. Errors
+// look like those of the driver's reads; what names the resource in them.
 func Ask[T any](
 	ctx context.Context, account *Account, what string, call func(context.Context) (T, error),
 ) (value T, date time.Time, err error) {

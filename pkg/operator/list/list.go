@@ -109,7 +109,8 @@ type Result struct {
 	Time time.Time
 	// Machines are the Machines of the query, sorted by namespace and name.
 	Machines []*Machine
-	// Servers are the servers of the query, sorted by cluster, Machine and age.
+	// Servers are the servers of the query, sorted by cluster, Machine and time of
+	// creation, oldest first.
 	Servers []*Server
 	// Clusters counts the shown objects by cluster, sorted by label.
 	Clusters []*Cluster

@@ -745,7 +745,7 @@ func TestListsThatLackServers(t *testing.T) {
 		state, note, unknown string
 	}{
 		"empty, the second is not":    {empty(1), 0, "ACTIVE", "", ""},
-		tooLate:                       {empty(1), 0, "unknown", "unknown", "no time to read it again"},
+		tooLate:                       {empty(1), 0, "unknown", "unknown", "too short to read it again"},
 		"empty twice, a GET finds it": {empty(2), 0, "ACTIVE", "", lacks},
 		"cut off, a GET finds it":     {cutOff, 0, "ACTIVE", "", lacks},
 		"cut off, a GET does not":     {cutOff, http.StatusNotFound, "", "no server", ""},

@@ -37,7 +37,7 @@ const (
 
 // errEmptyOnce means that there was no time to read an empty list of servers again.
 var errEmptyOnce = fmt.Errorf("a list showed no server at all, "+
-	"and there was no time to read it again after %s (--request-timeout)", emptyPause)
+	"and --request-timeout is too short to read it again after %s: must be longer", emptyPause)
 
 // Query selects what a Result contains.
 type Query struct {

@@ -185,7 +185,7 @@ func parse(args []string) (o options, err error) {
 		return o, errors.New("--latency-min must not be negative, and --latency-max must not be less than --latency-min")
 	}
 	if slices.ContainsFunc(*lags, func(lag time.Duration) bool { return lag < 0 }) {
-		return o, errors.New("--list-replicas must not be negative")
+		return o, errors.New("--list-replicas: a lag must not be negative")
 	}
 	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
 	o.noAuth, _ = flags.GetBool("no-auth")

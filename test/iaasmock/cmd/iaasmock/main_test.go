@@ -100,7 +100,7 @@ func TestClearErrors(t *testing.T) {
 	}{
 		"taken port":         {[]string{"--address", taken.Addr().String()}, "choose another with --address"},
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
-		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
+		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas: a lag must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"unknown preset": {[]string{"--preset", "slow"},
 			`--preset is "slow": must be live; for the preset of a fault use --fault`},

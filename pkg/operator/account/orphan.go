@@ -123,9 +123,26 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	return all
 }
 
-// RemedyOrphan is the remedy for an orphan and for a second server of a Machine.
-const RemedyOrphan = "the manager deletes it itself, usually within 15 minutes " +
+// remedyCollected is the remedy for a server that the manager deletes as an orphan.
+const remedyCollected = "the manager deletes it itself, usually within 15 minutes " +
 	"(--machine-safety-orphan-vms-period): check that the manager is running."
+
+// RemedyOrphan returns the remedy for an orphan and for a second server of a Machine. collected means that the manager
+// deletes the server itself; the driver refuses that for a server with another name than its machine label, and for
+// one with OpenStack's tag.
+func RemedyOrphan(server *provider.Server) (remedy string, collected bool) {
+	why, label := "", server.Labels[provider.StackitMachineLabel]
+	switch tag := provider.OpenStackTag(server); {
+	case tag != "":
+		why = "it has OpenStack's tag " + tag
+	case server.Name != label:
+		why = fmt.Sprintf("its name is not %s, the value of its label %s", label, provider.StackitMachineLabel)
+	default:
+		return remedyCollected, true
+	}
+	return fmt.Sprintf("the driver refuses to delete it, because %s: find its owner "+
+		"(kubernetes/runbooks.md#stackitorphanrefused)", why), false
+}
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 

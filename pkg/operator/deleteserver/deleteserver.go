@@ -338,8 +338,9 @@ func (p *Plan) ownedBy(machine *v1alpha1.Machine, server *observation, isOurs bo
 		return fmt.Sprintf("Machine %s/%s names it; delete both with: %s delete machine %s",
 			machine.Namespace, machine.Name, p.access.Kubectl(machine.Namespace), machine.Name)
 	case isOurs && len(ids) > 0:
+		remedy, _ := account.RemedyOrphan(server.Server)
 		return fmt.Sprintf("it is a second server of Machine %s/%s, whose own server is %s: %s",
-			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
+			machine.Namespace, machine.Name, ids[len(ids)-1], remedy)
 	}
 	return fmt.Sprintf("Machine %s/%s has the server's name, "+
 		"but its ProviderID and class suggest that the server is another cluster's: find the server's owner",

@@ -191,7 +191,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 			m.Spec.ProviderID = ""
 			r.Server(m.Name, own(m.Name))
 			r.Server(m.Name, own(m.Name))
-		}, "duplicate", "and needs only one " + account.RemedyOrphan},
+		}, "duplicate", "and needs only one the manager deletes it itself, usually within 15 minutes"},
 		"its ID in upper case": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + strings.ToUpper(r.Server(m.Name, own(m.Name)))
 		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},
@@ -282,6 +282,42 @@ func TestLostMachinesAreRestoredFirst(t *testing.T) {
 	for _, server := range Read(t.Context(), r.Access, Query{}).Servers {
 		if note := server.Notes[0]; note.Kind != NoteOrphan || note.Remedy != remedyRestore {
 			t.Errorf("got %+v, want an orphan, and %q", note, remedyRestore)
+		}
+	}
+}
+
+// The manager deletes an orphan itself only if it has its class and the driver does not refuse.
+func TestRemediesOfOrphans(t *testing.T) {
+	const deletion = "mcm-stackit -n team-b delete server ID"
+	r := testrig.New(t)
+	class := testrig.Class("worker", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+	class.Namespace = "team-b"
+	owned := testrig.Machine("owned", "worker", r.Server("owned", own("owned")))
+	r.Objects = append(r.Objects[:1], class, owned)
+	r.Server("collected", own("collected"))
+	r.Server("classless", testrig.Labels("classless", "old", testrig.OwnCluster))
+	r.Server("tagged", with(own("tagged"), "kubernetes.io-cluster-a", "1"))
+	r.Server("renamed", own("label"))
+	r.Server("twin", own("owned"))
+	r.MakeClusters()
+	r.Access.SecretName = testrig.Namespace + "/credentials"
+	remedies := map[string]string{}
+	for _, server := range Read(t.Context(), r.Access, Query{AllNamespaces: true}).Servers {
+		for _, note := range server.Notes {
+			remedies[server.ServerName] = note.Remedy
+		}
+	}
+	for name, want := range map[string][]string{
+		"collected": {"deletes it itself", "If it is scaled to 0: " + deletion},
+		"classless": {"does not look for it without MachineClass old", "or: " + deletion},
+		"tagged":    {"refuses to delete it, because it has OpenStack's tag kubernetes.io-cluster-a: find its owner"},
+		"renamed":   {"refuses to delete it, because its name is not label"},
+		"twin":      {"refuses to delete it, because its name is not owned"},
+	} {
+		for _, part := range want {
+			if !strings.Contains(remedies[name], part) {
+				t.Errorf("%s: got %q, want %q", name, remedies[name], part)
+			}
 		}
 	}
 }

@@ -94,8 +94,25 @@ func (s *observation) remedyOrphan(v *serverView) string {
 	if !slices.ContainsFunc(s.serverViews, hasMachine) {
 		return remedyRestore
 	}
-	return account.RemedyOrphan + " If it is scaled to 0: " + s.Program + s.KubectlFlags + " -n " + s.Namespace +
-		" delete server ID --target-kubeconfig FILE"
+	remedy, collected := account.RemedyOrphan(v.Server)
+	if !collected {
+		return remedy
+	}
+	// The manager searches the servers of each class that it has.
+	namespace, class := s.Namespace, v.Labels[provider.StackitMachineClassLabel]
+	hasClass := !s.classesRead
+	for _, known := range s.classes {
+		if account.Carries(v.Labels, known.Inputs.ClusterLabels) && !known.IsForeign() {
+			namespace = known.Namespace
+			hasClass = hasClass || known.Name == class
+		}
+	}
+	deletion := s.Program + s.KubectlFlags + " -n " + namespace + " delete server ID --target-kubeconfig FILE"
+	if !hasClass {
+		return fmt.Sprintf("the manager does not look for it without MachineClass %s "+
+			"(kubernetes/runbooks.md#stackitserversofunknownclasses); or: %s", class, deletion)
+	}
+	return remedy + " If it is scaled to 0: " + deletion
 }
 
 // duplicateNotes returns a note if a server is a surplus server of its Machine.
@@ -117,7 +134,7 @@ func duplicateNotes(v *serverView) []Note {
 	if reason == "" {
 		return nil
 	}
-	remedy := account.RemedyOrphan
+	remedy, _ := account.RemedyOrphan(v.Server)
 	if !account.IsManaged(v.Server) {
 		remedy = remedySeveral // the driver does not list it
 	}

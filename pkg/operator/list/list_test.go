@@ -94,7 +94,7 @@ func failed(machine *v1alpha1.Machine, description string) *v1alpha1.Machine {
 // stock is a cluster with something for each note.
 func stock(t *testing.T) *testrig.Rig {
 	t.Helper()
-	r := testrig.New(t)
+	r := instantRig(t)
 	add := func(name string, labels map[string]string) string { return r.Server(name, labels) }
 	healthy := add("healthy", own("healthy"))
 	r.Add(testrig.WithNode(testrig.Machine("healthy", "worker", healthy), corev1.ConditionTrue))
@@ -249,7 +249,7 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, machine := testrig.New(t), testrig.Machine("worker-1", "worker", goneID)
+			r, machine := instantRig(t), testrig.Machine("worker-1", "worker", goneID)
 			r.Server("other", own("other"))
 			row.change(r, machine)
 			r.Add(machine)
@@ -270,6 +270,14 @@ func TestNotesOfOneMachine(t *testing.T) {
 type instantly struct{ clock.RealClock }
 
 func (instantly) NewTimer(time.Duration) clock.Timer { return clock.RealClock{}.NewTimer(0) }
+
+// instantRig returns a rig that does not wait before second reads.
+func instantRig(t *testing.T) *testrig.Rig {
+	t.Helper()
+	r := testrig.New(t)
+	r.Access.Clock = instantly{}
+	return r
+}
 
 // After a restore without Machines, every server looks like an orphan.
 func TestLostMachinesAreRestoredFirst(t *testing.T) {
@@ -415,7 +423,7 @@ func TestOneServer(t *testing.T) {
 		}, "orphan", refused, "the list lacks server"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := testrig.New(t)
+			r := instantRig(t)
 			r.Server("first", own("first"))
 			id := r.Server("worker-1", row.labels)
 			if err := r.Cloud.SetConsoleLog(id, console, 0); err != nil {
@@ -525,7 +533,7 @@ func TestHealthyIsWhatTheDriverCanServe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := testrig.New(t)
+			r := instantRig(t)
 			machine := testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))),
 				corev1.ConditionTrue)
 			change(r, machine)
@@ -767,50 +775,67 @@ func TestMachinesAreReadAfterTheServers(t *testing.T) {
 	}
 }
 
-// A list without any server is read again. Of one that lacks a server, what a GET shows is believed.
+// A list without any server is read again. Of one that lacks a server, what a GET shows is believed; what it does not
+// find is gone only if a second list and GET lack it, too.
 func TestListsThatLackServers(t *testing.T) {
 	empty := func(times int) iaasmock.Fault {
 		return iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: times}
 	}
-	cutOff := iaasmock.Fault{Operation: "ListServers", CutOffAt: 1}
-	const lacks = "the list lacks server "
-	const tooLate = "empty, and no time is left"
+	cutOff := func(times int) iaasmock.Fault {
+		return iaasmock.Fault{Operation: "ListServers", CutOffAt: 1, Count: times}
+	}
+	get := func(status, times int) iaasmock.Fault {
+		return iaasmock.Fault{Operation: "GetServer", Status: status, Count: times}
+	}
+	works := get(http.StatusNotFound, 0)
+	works.Server = "another" // hits no call
+	const lacks, tooLate = "the list lacks server ", "no time is left"
 	for name, row := range map[string]struct {
-		fault                iaasmock.Fault
-		status               int // of the GET; 0 without a fault
+		list, get            iaasmock.Fault
 		state, note, unknown string
 	}{
-		"empty, the second is not":    {empty(1), 0, "ACTIVE", "", ""},
-		tooLate:                       {empty(1), 0, "unknown", "unknown", "too short to read it again"},
-		"empty twice, a GET finds it": {empty(2), 0, "ACTIVE", "", lacks},
-		"cut off, a GET finds it":     {cutOff, 0, "ACTIVE", "", lacks},
-		"cut off, a GET does not":     {cutOff, http.StatusNotFound, "", "no server", ""},
-		"cut off, a GET is refused":   {cutOff, http.StatusForbidden, "unknown", "unknown", "NoPermission"},
+		"empty, the second is not":    {empty(1), works, "ACTIVE", "", ""},
+		"empty, " + tooLate:           {empty(1), works, "unknown", "unknown", "too short to read it again"},
+		"empty twice, a GET finds it": {empty(2), works, "ACTIVE", "", lacks},
+		"cut off, a GET finds it":     {cutOff(0), works, "ACTIVE", "", lacks},
+		"cut off, no GET does":        {cutOff(0), get(404, 0), "", "no server", ""},
+		"cut off, " + tooLate:         {cutOff(0), get(404, 0), "unknown", "unknown", "too short to read them again"},
+		"cut off, a later GET does":   {cutOff(0), get(404, 1), "ACTIVE", "", lacks},
+		"cut off, a later list does":  {cutOff(1), get(404, 0), "ACTIVE", "", lacks},
+		"cut off, a GET is refused":   {cutOff(0), get(403, 0), "unknown", "unknown", "NoPermission"},
+		"no ProviderID, cut off once": {cutOff(1), works, "ACTIVE", "", lacks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, clock := testrig.New(t), clocktesting.NewFakeClock(time.Now())
 			r.Server("other", own("other"))
 			id := r.Server("worker-1", own("worker-1"))
+			if strings.HasPrefix(name, "no ProviderID") {
+				id = ""
+			}
 			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", id), corev1.ConditionFalse))
 			r.MakeClusters()
 			r.Access.Clock = clock
-			r.Cloud.Inject(row.fault)
-			if row.status != 0 {
-				r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: row.status})
-			}
+			r.Cloud.Inject(row.list)
+			r.Cloud.Inject(row.get)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := make(chan *Result)
+			done := make(chan *Result, 1)
 			go func() { done <- Read(ctx, r.Access, Query{}) }()
-			if row.fault.EmptyList {
-				NewWithT(t).Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
-			}
-			if name == tooLate {
-				cancel()
-			} else if row.fault.EmptyList {
-				clock.Step(emptyPause)
-			}
-			found := <-done
+			var found *Result
+			NewWithT(t).Eventually(func() *Result {
+				switch {
+				case !clock.HasWaiters():
+				case strings.HasSuffix(name, tooLate):
+					cancel()
+				default:
+					clock.Step(secondPause)
+				}
+				select {
+				case found = <-done:
+				default:
+				}
+				return found
+			}).WithTimeout(time.Minute).ShouldNot(BeNil())
 			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.note {
 				t.Errorf("got %+v", machine)
 			}
@@ -824,7 +849,7 @@ func TestListsThatLackServers(t *testing.T) {
 
 // With credentials that the user names, a Machine's server may be in another project.
 func TestAnAccountThatIsNotTheClasses(t *testing.T) {
-	r := testrig.New(t)
+	r := instantRig(t)
 	r.Server("other", own("other"))
 	elsewhere := testrig.WithNode(testrig.Machine("worker-1", "worker", ""), corev1.ConditionTrue)
 	elsewhere.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
@@ -843,7 +868,7 @@ func TestAnAccountThatIsNotTheClasses(t *testing.T) {
 
 // Only so many servers that a list lacks are read by their IDs; of the others it is said.
 func TestAListThatLacksMany(t *testing.T) {
-	r := testrig.New(t)
+	r := instantRig(t)
 	r.Server("other", own("other"))
 	for i := range maxByID + 2 {
 		id := fmt.Sprintf("d61a8564-c8dd-4ffb-bc15-00000000000%x", i)

@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// emptyPause is the delay before an empty list of servers is read again: the API may return an empty list for some
-	// seconds.
-	emptyPause = 5 * time.Second
+	// secondPause is the delay before servers are read again that a list lacks, or an empty list: the API may return
+	// such lists for some seconds.
+	secondPause = 5 * time.Second
 	// maxByID limits how many servers that a list lacks are read one by one, per place.
 	maxByID = 8
 	// leaseName is the Lease of the component that copies the Nodes' conditions: the part of the manager in the sidecar.
@@ -37,7 +37,7 @@ const (
 
 // errEmptyOnce means that there was no time to read an empty list of servers again.
 var errEmptyOnce = fmt.Errorf("a list showed no server at all, "+
-	"and --request-timeout is too short to read it again after %s: must be longer", emptyPause)
+	"and --request-timeout is too short to read it again after %s: must be longer", secondPause)
 
 // Query selects what a Result contains.
 type Query struct {
@@ -98,6 +98,8 @@ type place struct {
 	// gone are the IDs for which the API returned "not found"; asked counts the reads by ID.
 	gone  []string
 	asked int
+	// lacking are the Machines whose server is neither in the list nor was found by its ID.
+	lacking []*v1alpha1.Machine
 }
 
 func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.project, p.region) }
@@ -228,26 +230,35 @@ func (s *observation) listServers(ctx context.Context, of *account.Account) ([]p
 	if err != nil || len(servers) > 0 {
 		return servers, err
 	}
-	if spi.Sleep(ctx, s.Clock, emptyPause) != nil {
+	if !s.pause(ctx) {
 		return nil, errEmptyOnce
 	}
 	return of.Servers(ctx, nil)
 }
 
+// pause waits for secondPause. It returns false, at once if possible, if there is no time for that.
+func (s *observation) pause(ctx context.Context) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < secondPause {
+		return false
+	}
+	return spi.Sleep(ctx, s.Clock, secondPause) == nil
+}
+
 // readMissing reads servers that Machines name but no list contains, by ID: a list alone does not prove that a server
-// is gone. It reports whether any of them exists.
+// is gone. A list and a read at one moment do not prove it either, so that both are repeated later. It reports whether
+// any of the servers exists.
 func (s *observation) readMissing(ctx context.Context) (found bool) {
 	for _, machine := range s.machineViews {
 		at := s.placeOf(machine)
 		if at == nil || !s.isAsked(machine) || machine.DeletionTimestamp != nil || machine.server() != nil {
 			continue
 		}
-		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
-		if err != nil || id == "" {
-			continue
+		if machine.Spec.ProviderID == "" && !machine.mayWaitForServer() {
+			at.lacking = append(at.lacking, machine.Machine)
 		}
-		if slices.ContainsFunc(at.servers, func(server provider.Server) bool { return server.ID == id }) {
-			continue // it is another Machine's
+		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
+		if err != nil || slices.ContainsFunc(at.servers, func(s provider.Server) bool { return s.ID == id }) {
+			continue // its server is another Machine's, or cannot be read by its ID
 		}
 		if at.asked++; at.asked > maxByID {
 			s.miss("other servers of Machines",
@@ -255,8 +266,56 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 			continue
 		}
 		found = s.readByID(ctx, at, id) || found
+		if slices.Contains(at.gone, id) {
+			at.lacking = append(at.lacking, machine.Machine)
+		}
 	}
+	var reads sync.WaitGroup
+	for _, at := range s.places {
+		if len(at.lacking) > 0 && !at.partial {
+			reads.Go(func() { s.readAgain(ctx, at) })
+		}
+	}
+	reads.Wait()
+	found = found || slices.ContainsFunc(s.places, func(at *place) bool { return at.partial })
 	return s.readAsked(ctx) || found
+}
+
+// readAgain looks a second time for the servers of Machines that the first list and reads of a place lack.
+func (s *observation) readAgain(ctx context.Context, at *place) {
+	first := at.gone
+	at.gone = nil
+	if !s.pause(ctx) {
+		at.partial = true
+		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks servers of Machines, and --request-timeout is too short to read "+
+			"them again after %s: must be longer", secondPause))
+		return
+	}
+	servers, err := at.used.Servers(ctx, nil)
+	if err != nil {
+		at.partial = true
+		s.miss("servers of "+at.String(), s.failure(ctx, err))
+		return
+	}
+	owners := account.NewOwners(s.machines)
+	for i := range servers {
+		isKnown := slices.ContainsFunc(at.servers, func(known provider.Server) bool { return known.ID == servers[i].ID })
+		isLacking := func(owner *v1alpha1.Machine) bool { return slices.Contains(at.lacking, owner) }
+		if !isKnown && slices.ContainsFunc(owners.Of(&servers[i]), isLacking) {
+			s.addLacking(at, &servers[i])
+		}
+	}
+	for _, id := range first {
+		if !at.partial {
+			s.readByID(ctx, at, id)
+		}
+	}
+}
+
+// addLacking adds a server that the list of a place lacks, but that exists.
+func (s *observation) addLacking(at *place, server *provider.Server) {
+	at.servers, at.partial = append(at.servers, *server), true
+	s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which exists", server.ID))
 }
 
 // readAsked reads the server of the query, which no list has shown, by the IDs that it may have. It reports whether
@@ -303,8 +362,7 @@ func (s *observation) readByID(ctx context.Context, at *place, id string) bool {
 	case err != nil:
 		s.miss("server "+id, s.failure(ctx, err))
 	default:
-		at.servers, at.partial = append(at.servers, *server), true
-		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which exists", id))
+		s.addLacking(at, server)
 	}
 	return err == nil
 }

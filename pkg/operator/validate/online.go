@@ -514,6 +514,9 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 		return
 	}
 	answer, err := ask(ctx, c, quotas, "")
+	if c.failure != nil {
+		c.unchecked = append(c.unchecked, "the quota")
+	}
 	if err != nil {
 		return
 	}

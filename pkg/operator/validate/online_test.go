@@ -278,6 +278,14 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	}
 }
 
+func TestQuotasFail(t *testing.T) {
+	t.Parallel()
+	access, cloud := online(t)
+	cloud.Inject(iaasmock.Fault{Operation: "ListQuotas", Status: 500})
+	result := run(t, access, good(t), Options{Online: true})
+	expect(t, result, report.ExitUnknown, "not fully checked: the quota; try again")
+}
+
 // What fails is said once, however much it keeps from being told.
 func TestOutage(t *testing.T) {
 	t.Parallel()

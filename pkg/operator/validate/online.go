@@ -35,6 +35,8 @@ type catalogue struct {
 	failure    error
 	unchecked  []string
 	notChecked []string
+	// allowed and refused mean that the API allowed, or refused, a read that needs a permission in the project.
+	allowed, refused bool
 }
 
 // answer is the API's answer to a read.
@@ -74,6 +76,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 	}
 	for _, c := range catalogues {
 		c.checkQuota(ctx)
+		c.checkAccess(ctx)
 		if c.failure != nil {
 			_, text := provider.Classify(c.failure)
 			remedy := "try again later"
@@ -169,6 +172,7 @@ var (
 		func(ctx context.Context, api iaas.DefaultAPI, _, _, name string) (*iaas.Keypair, error) {
 			return api.GetKeyPair(ctx, name).Execute()
 		}}
+	servers            = listOf("servers", "iaas.server.list", iaas.DefaultAPI.ListServers)
 	machineTypes       = listOf("machine types", "iaas.machine-type.list", iaas.DefaultAPI.ListMachineTypes)
 	performanceClasses = listOf("performance classes", "iaas.volume-performance-class.list",
 		iaas.DefaultAPI.ListVolumePerformanceClasses)
@@ -202,7 +206,13 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 	}
 	switch {
 	case err == nil, provider.IsNotFound(err), of.what == zones.what && provider.IsPlaceMissing(err):
+		if of.permission != "" {
+			c.allowed = true
+		}
 	case account.Status(err) == http.StatusForbidden:
+		if of.permission != "" {
+			c.refused = true
+		}
 		c.skip(what + " (no permission for " + cmp.Or(of.permission, "this read") + ")")
 		err = errUnchecked
 	default:
@@ -210,6 +220,20 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 	}
 	c.answers[what] = answer{value, err}
 	return value, err
+}
+
+// checkAccess reports an account without access to the project, whose reads were all refused: STACKIT answers 403 for
+// the project of another account, and for one that does not exist. An account with the driver's permissions alone may
+// read none of what a class names, but it may list servers.
+func (c *catalogue) checkAccess(ctx context.Context) {
+	if c.allowed || !c.refused || c.failure != nil {
+		return
+	}
+	if _, err := ask(ctx, c, servers, ""); err != nil && c.failure == nil {
+		c.add(report.Wrong, "the service account may not list its servers either, which the driver needs, "+
+			"or the project does not exist",
+			"correct projectId or the key, or give the service account the permission "+servers.permission)
+	}
 }
 
 // onlineCheck checks one class with the API.

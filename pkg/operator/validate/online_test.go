@@ -278,6 +278,32 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	}
 }
 
+// Where all reads are refused, the list of servers tells a wrong project from an account with few permissions.
+func TestWhereNothingMayBeRead(t *testing.T) {
+	t.Parallel()
+	noReads := []string{"ListMachineTypes", "GetImage", "GetNetwork"}
+	for name, row := range map[string]struct {
+		refused []string
+		code    int
+		says    []string
+	}{
+		"the driver's permissions alone": {noReads, 0, []string{"not checked: machine types"}},
+		"another account's project": {append([]string{"ListServers"}, noReads...), 1, []string{
+			"project 10000000-0000-4000-8000-000000000001 in eu01: the service account may not list its servers either, " +
+				"which the driver needs, or the project does not exist; correct projectId or the key",
+			"servers (no permission for iaas.server.list)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, cloud := online(t)
+			for _, operation := range row.refused {
+				cloud.Inject(iaasmock.Fault{Operation: operation, Status: 403})
+			}
+			expect(t, run(t, access, good(t), Options{Online: true}), row.code, row.says...)
+		})
+	}
+}
+
 func TestQuotasFail(t *testing.T) {
 	t.Parallel()
 	access, cloud := online(t)

@@ -303,12 +303,20 @@ func (p *accountCheck) checkReads(ctx context.Context) {
 		p.notTried("reads of the API: there is no token")
 		return
 	}
+	failed, goesOn := false, true
 	for i := range driverReads {
 		read := &driverReads[i]
-		if read.openStack && !p.fromOpenStack {
+		missing := read.of != nil && read.of(p) == ""
+		switch {
+		case read.openStack && !p.fromOpenStack:
 			continue
-		}
-		if read.of != nil && read.of(p) == "" {
+		case !goesOn:
+			p.notTried(fmt.Sprintf("reading %s (%s): an earlier read failed", read.what, read.permission))
+			continue
+		case missing && failed:
+			p.notTried(fmt.Sprintf("reading %s (%s): none is known, and an earlier read failed", read.what, read.permission))
+			continue
+		case missing:
 			p.notTried(fmt.Sprintf("reading %s (%s): there is none to read", read.what, read.permission))
 			continue
 		}
@@ -316,9 +324,8 @@ func (p *accountCheck) checkReads(ctx context.Context) {
 		if i > 0 {
 			got = p.ask(ctx, read)
 		}
-		if goesOn := p.reportRead(read, got); !goesOn {
-			return
-		}
+		failed = failed || got.err != nil
+		goesOn = p.reportRead(read, got)
 	}
 }
 

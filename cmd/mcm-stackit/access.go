@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -96,11 +97,19 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
+// noKubeconfigHost is the cluster that client-go assumes without a kubeconfig: nobody means it.
+const noKubeconfigHost = "http://localhost:8080"
+
 // connect sets the client of the control cluster, or ControlError.
 func (o *options) connect(ctx context.Context, to *account.Access) {
 	config, err := o.control.ToRESTConfig()
 	if err != nil {
 		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
+		return
+	}
+	if config.Host == noKubeconfigHost && *o.control.APIServer == "" && o.contextName() == "" {
+		to.ControlError = errors.New("no kubeconfig with a current context: " +
+			"set --kubeconfig, $KUBECONFIG or --context to the cluster with the Machines")
 		return
 	}
 	to.Control, to.ControlError = o.newClient(ctx, config)

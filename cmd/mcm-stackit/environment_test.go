@@ -78,6 +78,22 @@ func TestBrokenKubeconfig(t *testing.T) {
 	}
 }
 
+// Without a kubeconfig, client-go asks localhost:8080, where nothing is.
+func TestNoKubeconfig(t *testing.T) {
+	_, whole := kubeconfigs(t)
+	const says = "no kubeconfig with a current context: set --kubeconfig"
+	for name, flags := range map[string][]string{"no file": nil, "no current context": {"--kubeconfig", whole}} {
+		for command, row := range map[string]environmentRow{
+			"list":   {[]string{"list"}, 2, "MachineClasses, Machines, servers unknown: " + says, ""},
+			"doctor": {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not checked: " + says, ""},
+			"delete": {deleteTarget(), 2, "", says},
+		} {
+			row.args = append(row.args, flags...)
+			row.run(t, name+"/"+command, nil, "")
+		}
+	}
+}
+
 func TestBrokenTargetKubeconfig(t *testing.T) {
 	broken, whole := kubeconfigs(t)
 	args := deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken)

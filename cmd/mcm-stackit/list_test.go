@@ -120,7 +120,7 @@ func TestWithoutAnything(t *testing.T) {
 		run(t, "describe", nil, "")
 	environmentRow{[]string{"list", noControl}, 2, counts, ""}.run(t, "counts", nil, "")
 	environmentRow{[]string{"doctor", "--cloud-only"}, 2, "UNKNOWN  credentials: ", ""}.run(t, "doctor", nil, "")
-	environmentRow{[]string{"validate", "-f", "-", "--secret", "elsewhere"}, 2, "", "reading Secret default/elsewhere: "}.
+	environmentRow{[]string{"validate", "-f", "-", "--secret", "elsewhere"}, 2, "", "no kubeconfig with a current"}.
 		run(t, "validate", nil, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
 }
 

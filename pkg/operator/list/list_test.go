@@ -216,6 +216,11 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "no server", "correct spec.providerID or, if its project is right, restore that"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
 			"unknown", "but its Node is Ready"},
+		"a Node that was Ready before the manager was stopped": {func(r *testrig.Rig, m *v1alpha1.Machine) {
+			testrig.WithNode(m, corev1.ConditionTrue)
+			r.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: leaseName},
+				Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}}})
+		}, "unknown", "was Ready when the manager last ran: is the project the right one?"},
 		"a ProviderID of one part": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + r.Server(m.Name, own(m.Name))
 		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},

@@ -298,6 +298,9 @@ func (s *observation) missingServer(machine *machineView) *Note {
 			Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}
 	case s.readiness(machine) == Ready:
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("server %s is not in %v, but its Node is Ready", id, at)}
+	case s.readiness(machine) == WasReady: // in a migration, the Secret's project may be the wrong one
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("server %s is not in %v, "+
+			"but its Node was Ready when the manager last ran: is the project the right one?", id, at)}
 	default:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, at), Remedy: remedyNoServer}
 	}

@@ -335,6 +335,17 @@ func TestRemediesOfOrphans(t *testing.T) {
 	}
 }
 
+// That a project with the servers of Machines has none is no fact to count.
+func TestAProjectThatLooksEmptyIsNotCounted(t *testing.T) {
+	r := instantRig(t)
+	r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", goneID), corev1.ConditionTrue))
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{})
+	if diff := cmp.Diff(map[string]string{ownCluster: "1 1 -1 -1"}, lines(found)); diff != "" || len(found.Unknown) == 0 {
+		t.Errorf("unknown %q, counts (-want +got):\n%s", found.Unknown, diff)
+	}
+}
+
 // Of two keys for one project and region, the first that may read is used, and each server is read once.
 func TestTwoKeysOfOnePlace(t *testing.T) {
 	r := testrig.New(t)

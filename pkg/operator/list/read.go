@@ -272,7 +272,7 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 	}
 	var reads sync.WaitGroup
 	for _, at := range s.places {
-		if len(at.lacking) > 0 && !at.partial {
+		if len(at.lacking) > 0 && !at.partial && len(at.servers) > 0 { // an empty list was read twice already
 			reads.Go(func() { s.readAgain(ctx, at) })
 		}
 	}

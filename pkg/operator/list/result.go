@@ -205,8 +205,16 @@ func (s *observation) staleTexts() []string {
 
 // serversRead reports whether all servers of all places were read.
 func (s *observation) serversRead() bool {
-	unread := func(at *place) bool { return at.used == nil || at.partial }
+	unread := func(at *place) bool { return at.used == nil || at.partial || s.looksEmpty(at) }
 	return len(s.places) > 0 && !slices.ContainsFunc(s.places, unread)
+}
+
+// looksEmpty reports whether a place shows no server at all, although a Machine names one there.
+func (s *observation) looksEmpty(at *place) bool {
+	return len(at.servers) == 0 && slices.ContainsFunc(s.machineViews, func(machine *machineView) bool {
+		return machine.Spec.ProviderID != "" && machine.DeletionTimestamp == nil && s.isAsked(machine) &&
+			s.placeOf(machine) == at
+	})
 }
 
 // count counts the shown objects by cluster.

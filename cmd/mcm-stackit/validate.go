@@ -38,8 +38,8 @@ driver and of machine-controller-manager, and reports errors with file, line, ob
 field. No cluster is read, except for a Secret that --secret names and no file has; pipe in a cluster's
 objects from kubectl get -o yaml. Secrets that no class names are skipped.
 
-A class is checked with its own Secrets; --secret replaces them. If a Secret is missing, --online uses
-the credentials of --project-id, --region and --service-account-key-path.
+A class is checked with its own Secrets; --secret replaces them. --online uses their credentials, unless
+--project-id, --region and --service-account-key-path give others.
 
 --online checks with the API that everything the classes name exists and fits: region, zone,
 machine type, image, snapshot, volumes, volume class, network, NICs, security groups, affinity

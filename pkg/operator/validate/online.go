@@ -109,14 +109,14 @@ func (c *catalogue) check(ctx context.Context, class *classCheck) {
 var errNoSecretForOnline = errors.New(
 	"its Secret is not in the files; add its file with -f, set one with --secret, or set all of " + account.AllThree)
 
-// accountOf returns the account of a class: from its own Secrets or the Secret named instead, or else from flags.
+// accountOf returns the account of a class: from flags, or else from its own Secrets or the Secret named instead.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	region := class.inputs.Spec.Region
 	switch {
-	case class.secrets == nil && v.Direct == nil:
-		return nil, errNoSecretForOnline
-	case class.secrets == nil:
+	case v.Direct != nil:
 		return v.OpenDirect(region)
+	case class.secrets == nil:
+		return nil, errNoSecretForOnline
 	}
 	var names []string
 	for _, secret := range class.secrets {

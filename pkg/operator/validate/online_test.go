@@ -361,7 +361,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Where a class's own Secret is not given, flags or variables name the account.
+// Flags name the account in place of a class's own Secret, which may be given or not.
 func TestAccountOfTheEnvironment(t *testing.T) {
 	access, _ := online(t)
 	path := filepath.Join(t.TempDir(), "key.json")
@@ -371,4 +371,7 @@ func TestAccountOfTheEnvironment(t *testing.T) {
 	access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01", KeyPath: path}
 	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1,
 		"Secret default/credentials is not in the files", "machine type c2i.3 does not exist")
+	text := changed(t, good(t), iaasmock.DefaultProjectID, iaasmock.SecondProjectID, "c2i.2", "c2i.3")
+	expect(t, run(t, access, text, Options{Online: true}), 1,
+		"machine type c2i.3 does not exist; must be one that project "+iaasmock.DefaultProjectID)
 }

@@ -477,11 +477,23 @@ func (a *Account) Console(ctx context.Context, serverID, userData string) (cause
 	return cause, excerpts, nil
 }
 
+// RemedyIdentityFile says what to do where the file with a workload identity's token does not exist (see
+// spi.ErrNoIdentityFile).
+const RemedyIdentityFile = "the path exists only in the sidecar's Pod: run this command there, or with a key of the " +
+	"service account: " + AllThree
+
 // Failure returns an API error with the account's Origin and the error text that the manager would
 // get.
-func (a *Account) Failure(err error) error {
+func (a *Account) Failure(err error) error { return fmt.Errorf("%s: %s", a.Origin, FailureText(err)) }
+
+// FailureText returns the error text of an API error that the manager would get. That a workload identity's file does
+// not exist is no failure of the token endpoint here, and says what to do.
+func FailureText(err error) string {
+	if errors.Is(err, spi.ErrNoIdentityFile) {
+		return err.Error() + ": " + RemedyIdentityFile
+	}
 	_, text := provider.Classify(err)
-	return fmt.Errorf("%s: %s", a.Origin, text)
+	return text
 }
 
 // keyExpiresSoon is how long before its expiry a key should be replaced.

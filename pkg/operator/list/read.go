@@ -448,8 +448,7 @@ func (s *observation) failure(ctx context.Context, err error) string {
 	case ctx.Err() != nil && s.ReadTimeout > 0:
 		return fmt.Sprintf("the API does not answer within %s (--request-timeout)", s.ReadTimeout)
 	}
-	_, text := provider.Classify(err)
-	return text
+	return account.FailureText(err)
 }
 
 // unknown returns what could not be read, each cause once.

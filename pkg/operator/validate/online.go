@@ -22,6 +22,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // catalogue caches what the API returns for an account. Each resource is read once, however many classes name it.
@@ -78,9 +79,8 @@ func (v *validator) checkOnline(ctx context.Context) {
 		c.checkQuota(ctx)
 		c.checkAccess(ctx)
 		if c.failure != nil {
-			_, text := provider.Classify(c.failure)
-			remedy := "try again later"
-			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused {
+			text, remedy := account.FailureText(c.failure), "try again later"
+			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused || errors.Is(c.failure, spi.ErrNoIdentityFile) {
 				remedy = "" // the text says it
 			}
 			c.add(report.Unknown, fmt.Sprintf("%s; not fully checked: %s", text, report.Some(c.unchecked)), remedy)

@@ -306,12 +306,25 @@ func (o *object) keyPath(key string) string {
 	return apis.ChildPath(field.NewPath(parent), key).String()
 }
 
+// isNull reports whether a key of a Secret in a file has no value; an empty text is one.
+func (o *object) isNull(key string) bool {
+	if o.node == nil {
+		return false
+	}
+	at, found := find(o.node, pathNames(o.keyPath(key)), isSame)
+	return found && at.ShortTag() == "!!null"
+}
+
 // checkUserData requires the key userData. Without it the manager never calls the driver, and the Machine's status
 // stays empty (v0.62.1 userdata.go:48).
 func (v *validator) checkUserData(check *classCheck) {
 	data, ok := check.secret.Data[apis.SecretUserData]
 	if hint := userDataHint(string(data), true); hint != "" && !bytes.Contains(data, []byte(placeholder)) {
 		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
+	}
+	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && holder.isNull(name) {
+		v.report(holder, report.Hint, holder.keyPath(name), "has no value, so that servers get no user data: "+
+			"in YAML, a value that begins with # is a comment unless it is quoted")
 	}
 	if !ok {
 		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist, even with an empty value: "+

@@ -131,7 +131,8 @@ const remedyCollected = "the manager deletes it itself, usually within 15 minute
 // deletes the server itself; the driver refuses that for a server with another name than its machine label, and for
 // one with OpenStack's tag.
 func RemedyOrphan(server *provider.Server) (remedy string, collected bool) {
-	why, label := "", server.Labels[provider.StackitMachineLabel]
+	var why string
+	label := server.Labels[provider.StackitMachineLabel]
 	switch tag := provider.OpenStackTag(server); {
 	case tag != "":
 		why = "it has OpenStack's tag " + tag

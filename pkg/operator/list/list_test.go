@@ -215,12 +215,12 @@ func TestNotesOfOneMachine(t *testing.T) {
 			m.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
 		}, "no server", "correct spec.providerID or, if its project is right, restore that"},
 		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
-			"unknown", "but its Node is Ready"},
+			"unknown", "but the manager last saw its Node Ready"},
 		"a Node that was Ready before the manager was stopped": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			testrig.WithNode(m, corev1.ConditionTrue)
 			r.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: leaseName},
 				Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}}})
-		}, "unknown", "was Ready when the manager last ran: is the project the right one?"},
+		}, "unknown", "last saw its Node Ready: is the Secret's project the right one?"},
 		"a ProviderID of one part": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + r.Server(m.Name, own(m.Name))
 		}, "ProviderID in another form", "the driver lists stackit://" + iaasmock.DefaultProjectID + "/"},
@@ -815,7 +815,7 @@ func TestListsThatLackServers(t *testing.T) {
 		"empty twice, a GET finds it": {empty(2), works, "ACTIVE", "", lacks},
 		"cut off, a GET finds it":     {cutOff(0), works, "ACTIVE", "", lacks},
 		"cut off, no GET does":        {cutOff(0), get(404, 0), "", "no server", ""},
-		"cut off, " + tooLate:         {cutOff(0), get(404, 0), "unknown", "unknown", "too short to read them again"},
+		"cut off, " + tooLate:         {cutOff(0), get(404, 0), "unknown", "unknown", "too short to read it again"},
 		"cut off, a later GET does":   {cutOff(0), get(404, 1), "ACTIVE", "", lacks},
 		"cut off, a later list does":  {cutOff(1), get(404, 0), "ACTIVE", "", lacks},
 		"cut off, a GET is refused":   {cutOff(0), get(403, 0), "unknown", "unknown", "NoPermission"},

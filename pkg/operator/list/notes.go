@@ -296,11 +296,9 @@ func (s *observation) missingServer(machine *machineView) *Note {
 	case !slices.Contains(at.gone, id):
 		return &Note{Kind: NoteUnknown,
 			Reason: fmt.Sprintf("the list of %v lacks server %s, and it could not be read by its ID", at, id)}
-	case s.readiness(machine) == Ready:
-		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("server %s is not in %v, but its Node is Ready", id, at)}
-	case s.readiness(machine) == WasReady: // in a migration, the Secret's project may be the wrong one
+	case slices.Contains([]Readiness{Ready, WasReady}, s.readiness(machine)): // in a migration, the Secret is new
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("server %s is not in %v, "+
-			"but its Node was Ready when the manager last ran: is the project the right one?", id, at)}
+			"but the manager last saw its Node Ready: is the Secret's project the right one?", id, at)}
 	default:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, at), Remedy: remedyNoServer}
 	}

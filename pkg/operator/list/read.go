@@ -35,8 +35,8 @@ const (
 	leaseName = "machine-controller"
 )
 
-// errEmptyOnce means that there was no time to read an empty list of servers again.
-var errEmptyOnce = fmt.Errorf("a list showed no server at all, "+
+// errOneLook means that there was no time for a second look at what a list lacks.
+var errOneLook = fmt.Errorf("a list lacks servers, "+
 	"and --request-timeout is too short to read it again after %s: must be longer", secondPause)
 
 // Query selects what a Result contains.
@@ -95,11 +95,8 @@ type place struct {
 	servers []provider.Server
 	// partial means that the list lacks existing servers.
 	partial bool
-	// gone are the IDs for which the API returned "not found"; asked counts the reads by ID.
-	gone  []string
-	asked int
-	// lacking are the Machines whose server is neither in the list nor was found by its ID.
-	lacking []*v1alpha1.Machine
+	// gone are the IDs for which the API returned "not found".
+	gone []string
 }
 
 func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.project, p.region) }
@@ -230,86 +227,107 @@ func (s *observation) listServers(ctx context.Context, of *account.Account) ([]p
 	if err != nil || len(servers) > 0 {
 		return servers, err
 	}
-	if !s.pause(ctx) {
-		return nil, errEmptyOnce
+	if err := s.pause(ctx); err != nil {
+		return nil, err
 	}
 	return of.Servers(ctx, nil)
 }
 
-// pause waits for secondPause. It returns false, at once if possible, if there is no time for that.
-func (s *observation) pause(ctx context.Context) bool {
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < secondPause {
-		return false
+// pause waits for secondPause. It returns errOneLook, at once if possible, if there is no time for that.
+func (s *observation) pause(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok && end.Sub(s.Clock.Now()) < secondPause {
+		return errOneLook
 	}
-	return spi.Sleep(ctx, s.Clock, secondPause) == nil
+	if spi.Sleep(ctx, s.Clock, secondPause) != nil {
+		return errOneLook
+	}
+	return nil
 }
 
-// readMissing reads servers that Machines name but no list contains, by ID: a list alone does not prove that a server
-// is gone. A list and a read at one moment do not prove it either, so that both are repeated later. It reports whether
-// any of the servers exists.
-func (s *observation) readMissing(ctx context.Context) (found bool) {
-	for _, machine := range s.machineViews {
-		at := s.placeOf(machine)
-		if at == nil || !s.isAsked(machine) || machine.DeletionTimestamp != nil || machine.server() != nil {
-			continue
-		}
-		if machine.Spec.ProviderID == "" && !machine.mayWaitForServer() {
-			at.lacking = append(at.lacking, machine.Machine)
-		}
-		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
-		if err != nil || slices.ContainsFunc(at.servers, func(s provider.Server) bool { return s.ID == id }) {
-			continue // its server is another Machine's, or cannot be read by its ID
-		}
-		if at.asked++; at.asked > maxByID {
-			s.miss("other servers of Machines",
-				fmt.Sprintf("the list of %v lacks more than %d servers that Machines name", at, maxByID))
-			continue
-		}
-		found = s.readByID(ctx, at, id) || found
-		if slices.Contains(at.gone, id) {
-			at.lacking = append(at.lacking, machine.Machine)
-		}
-	}
-	var reads sync.WaitGroup
+// readMissing looks for servers that Machines should have, but that no list shows. It reports whether any list lacks a
+// server that exists.
+func (s *observation) readMissing(ctx context.Context) bool {
+	var looks sync.WaitGroup
 	for _, at := range s.places {
-		if len(at.lacking) > 0 && !at.partial && len(at.servers) > 0 { // an empty list was read twice already
-			reads.Go(func() { s.readAgain(ctx, at) })
+		if machines := s.lacking(at); len(machines) > 0 {
+			looks.Go(func() { s.lookTwice(ctx, at, machines) })
 		}
 	}
-	reads.Wait()
-	found = found || slices.ContainsFunc(s.places, func(at *place) bool { return at.partial })
-	return s.readAsked(ctx) || found
+	looks.Wait()
+	isPartial := func(at *place) bool { return at.partial }
+	return s.readAsked(ctx) || slices.ContainsFunc(s.places, isPartial)
 }
 
-// readAgain looks a second time for the servers of Machines that the first list and reads of a place lack.
-func (s *observation) readAgain(ctx context.Context, at *place) {
+// lacking returns the Machines whose servers should be in a place, but are not in its list.
+func (s *observation) lacking(at *place) (machines []*v1alpha1.Machine) {
+	for _, machine := range s.machineViews {
+		if s.placeOf(machine) == at && s.isAsked(machine) && machine.DeletionTimestamp == nil &&
+			machine.server() == nil && !machine.mayWaitForServer() {
+			machines = append(machines, machine.Machine)
+		}
+	}
+	return machines
+}
+
+// lookTwice reads the servers of Machines by their IDs. Neither a list nor such a read proves that a server is gone,
+// not even both at one moment. So if none of the servers exists, both are repeated later.
+func (s *observation) lookTwice(ctx context.Context, at *place, machines []*v1alpha1.Machine) {
+	for _, id := range s.idsOf(at, machines) {
+		s.readByID(ctx, at, id)
+	}
 	first := at.gone
-	at.gone = nil
-	if !s.pause(ctx) {
-		at.partial = true
-		s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks servers of Machines, and --request-timeout is too short to read "+
-			"them again after %s: must be longer", secondPause))
+	hasNoID := func(machine *v1alpha1.Machine) bool { return machine.Spec.ProviderID == "" }
+	switch {
+	case at.partial || len(at.servers) == 0: // an empty list was read twice already
+		return
+	case len(first) == 0 && !slices.ContainsFunc(machines, hasNoID):
 		return
 	}
-	servers, err := at.used.Servers(ctx, nil)
+	at.gone = nil
+	err := s.pause(ctx)
+	if err == nil {
+		err = s.listAgain(ctx, at, machines)
+	}
 	if err != nil {
 		at.partial = true
 		s.miss("servers of "+at.String(), s.failure(ctx, err))
-		return
-	}
-	owners := account.NewOwners(s.machines)
-	for i := range servers {
-		isKnown := slices.ContainsFunc(at.servers, func(known provider.Server) bool { return known.ID == servers[i].ID })
-		isLacking := func(owner *v1alpha1.Machine) bool { return slices.Contains(at.lacking, owner) }
-		if !isKnown && slices.ContainsFunc(owners.Of(&servers[i]), isLacking) {
-			s.addLacking(at, &servers[i])
-		}
 	}
 	for _, id := range first {
 		if !at.partial {
 			s.readByID(ctx, at, id)
 		}
 	}
+}
+
+// idsOf returns the IDs of the servers that Machines name, at most maxByID.
+func (s *observation) idsOf(at *place, machines []*v1alpha1.Machine) (ids []string) {
+	for _, machine := range machines {
+		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
+		isAnothers := slices.ContainsFunc(at.servers, func(server provider.Server) bool { return server.ID == id })
+		if err == nil && id != "" && !isAnothers {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) <= maxByID {
+		return ids
+	}
+	s.miss("other servers of Machines",
+		fmt.Sprintf("the list of %v lacks more than %d servers that Machines name", at, maxByID))
+	return ids[:maxByID]
+}
+
+// listAgain lists the servers of a place again, and adds those of Machines that its first list lacks.
+func (s *observation) listAgain(ctx context.Context, at *place, machines []*v1alpha1.Machine) error {
+	servers, err := at.used.Servers(ctx, nil)
+	owners := account.NewOwners(s.machines)
+	isLacking := func(owner *v1alpha1.Machine) bool { return slices.Contains(machines, owner) }
+	for i := range servers {
+		isKnown := slices.ContainsFunc(at.servers, func(known provider.Server) bool { return known.ID == servers[i].ID })
+		if !isKnown && slices.ContainsFunc(owners.Of(&servers[i]), isLacking) {
+			s.addLacking(at, &servers[i])
+		}
+	}
+	return err
 }
 
 // addLacking adds a server that the list of a place lacks, but that exists.
@@ -443,7 +461,7 @@ func (s *observation) missInCluster(what string, err error) {
 // failure returns why an API call failed.
 func (s *observation) failure(ctx context.Context, err error) string {
 	switch {
-	case errors.Is(err, errEmptyOnce):
+	case errors.Is(err, errOneLook):
 		return err.Error()
 	case ctx.Err() != nil && s.ReadTimeout > 0:
 		return fmt.Sprintf("the API does not answer within %s (--request-timeout)", s.ReadTimeout)

@@ -341,8 +341,9 @@ var mutants = []mutant{
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "refusedFor = 30 * time.Second", "refusedFor = 0 * time.Second"}}},
 	{"a 403 between others ends no wait", []edit{{waitGo, "if status != w.refused {", "if status > w.refused {"}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
-	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && isRead:"}}},
-	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && (isRead || !isRead):"}}},
+	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && isRepeated:"}}},
+	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call.isDeletion())", ")"}}},
+	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && (isRepeated || !isRepeated):"}}},
 
 	// When a server is gone while parts of the API fail.
 	{"a 403 after our DELETE is a sign", []edit{{server, "case isForbidden(seen.err) && t.removal.wasAccepted():", `case isForbidden(seen.err) && t.id == "":`}}},

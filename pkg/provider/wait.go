@@ -85,13 +85,14 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 }
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with
-// the next read, unless the API refuses it. A refused read does not count as a refused step.
+// the next read, unless the API refuses a PATCH. A refused read does not count as a refused step,
+// and a refused DELETE is repeated for refusedFor: the manager's next one comes after 10 minutes.
 func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
-	isRead := errors.As(err, &api) && api.Call.isRead()
+	isRepeated := errors.As(err, &api) && (api.Call.isRead() || api.Call.isDeletion())
 	if err != nil {
 		switch code, _ := Classify(err); {
-		case code == codes.InvalidArgument, code == codes.Internal, code == codes.PermissionDenied && !isRead:
+		case code == codes.InvalidArgument, code == codes.Internal, code == codes.PermissionDenied && !isRepeated:
 			return err
 		}
 	}

@@ -307,7 +307,9 @@ var (
 	// number of ports exceeded" and "VolumeLimitExceeded: Maximum number of volumes allowed (10)
 	// exceeded".
 	quotaExceeded = words(
-		`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted)\b`,
+		`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted|(in|not )sufficient)\b`,
+		`\bno (more |free |remaining |available )?quota (is )?(left|remaining|available)\b|`+
+			`\bno (more|free|remaining) quota\b|\bover_?quota`,
 		`quota_?exceeded|exceedsavailablequota`,
 		`\b(exceed(ed|s|ing)?|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
 		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|`+
@@ -338,7 +340,7 @@ var (
 	quotaOfCalls = words(
 		`\brate\b.{0,20}(limit|quota|exceed)`,
 		`rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
-		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts`,
+		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts|permission|privilege`,
 	)
 	// noHost matches the scheduler and conductor ("No valid host was found", "Exhausted all hosts
 	// available for retrying build failures", "Exceeded max scheduling attempts 3"), placement and the
@@ -352,6 +354,7 @@ var (
 		`scheduling attempts`,
 		`error during placement|no allocation candidates`,
 		`insufficient (compute|host|physical) resources|insufficient\w*capacity|(not|n't) have sufficient (\S+ )?capacity`,
+		`\binsufficient resources in\b|\bno resources (are )?available\b|\bzone( \S+)? is exhausted\b`,
 		`\b(no|not enough|insufficient|lack of|out[ _-]of|short of|shortage of|without|lacks)[ _-](\S+ ){0,3}?capacity\b`,
 		`\bcapacity (\S+ ){0,4}?(exceeded|exhausted|reached|insufficient|unavailable|not available)\b|`+
 			`\bat (full )?capacity\b`,
@@ -371,12 +374,18 @@ var (
 	// notHosts matches words that give noHost's another meaning. Apache's pages speak of "capacity
 	// problems" (503) and of a "capacity limit" (413).
 	notHosts = words(`permission|privilege|queue|unlimited|capacity limit`)
-	// noMachineType matches the API's "machine type is not valid", with or without a name.
-	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
+	// noMachineType matches the API's "machine type is not valid" with or without a name, its "resource
+	// not found: …" of other resources, and Nova's "Flavor … could not be found".
+	noMachineType = words(
+		`\b(machine ?type|flavou?r)( \S+)? ((is|was|could|does) )?`+
+			`(not (be )?(valid|found|exist)|invalid|unknown|discontinued)\b`,
+		`\bnot found:\s*(machine ?type|flavou?r)\b|\b(invalid|unknown|no such) (machine ?type|flavou?r)(ref)?\b`,
+	)
 	// aboutPlace matches a 404 about the project or region instead of the call's resource: a server
 	// may be "not found in project …", a "project network" missing.
 	aboutPlace = words(
-		`^\s*((the|requested) )*(project|region)( \S*\d\S*)? ((is|was|could|does) )?(not |un)(be )?(found|exist|known)`,
+		`^\s*((the|requested) )*(project|region)( with id)?( \S*\d\S*)? ((is|was|could|does) )?`+
+			`(not |un)(be )?(found|exist|known)`,
 		`\b(project|region) ((was|could|does) )?not (be )?(found|exist)|`+
 			`\bnot found:\s*(project|region)\b|\b(unknown|no such) (project|region)\b`,
 	)

@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -200,7 +201,12 @@ func printObjects[T object](o *options, format string, objects []T) error {
 	if err != nil {
 		return err
 	}
-	return printer.PrintObj(all, o.streams.Out)
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	// YAML's encoder reads JSON, and refuses control characters that JSON does not escape.
+	return printer.PrintObj(&runtime.Unknown{Raw: withoutControls(raw)}, o.streams.Out)
 }
 
 // shownID is a server's ID, quoted where it is no UUID: nothing deletes such a server.

@@ -355,8 +355,10 @@ func TestNothingOfOthersCommandsATerminal(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	o := newOptions(genericiooptions.IOStreams{Out: &stdout, ErrOut: &stderr})
 	server := &list.Server{TypeMeta: metav1.TypeMeta{Kind: "Server"}, ObjectMeta: metav1.ObjectMeta{Name: hostile}}
-	if err := printObjects(o, formatName, []*list.Server{server}); err != nil {
-		t.Fatal(err)
+	for _, format := range []string{formatName, formatJSON, "yaml"} {
+		if err := printObjects(o, format, []*list.Server{server}); err != nil {
+			t.Fatalf("-o %s: %v", format, err)
+		}
 	}
 	note := list.Note{Kind: list.NoteStuck, About: hostile, Reason: hostile, Cause: hostile, Remedy: hostile}
 	found := &list.Result{

@@ -118,18 +118,21 @@ type output struct {
 
 // Write implements io.Writer.
 func (o *output) Write(text []byte) (int, error) {
-	clean := bytes.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return '?'
-		}
-		return r
-	}, text)
-	_, err := o.Writer.Write(clean)
+	_, err := o.Writer.Write(withoutControls(text))
 	o.err = cmp.Or(o.err, err)
 	if err != nil {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+func withoutControls(text []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // say writes a line to standard error. Text from the API or a cluster is made safe for a terminal.

@@ -337,9 +337,9 @@ var mutants = []mutant{
 	{"without GETs a list is believed about a stuck deletion", []edit{{server, "case t.last.byList && !t.getsFail:", "case t.last.byList:"}}},
 
 	// What an error means for a wait.
-	{"a 403 that is all a wait sees ends it", []edit{{waitGo, ">= refusedFor\n", ">= 1000*refusedFor\n"}}},
+	{"a 403 that is all a wait sees ends it", []edit{{waitGo, "(w.refusedSince) >= refusedFor\n", "(w.refusedSince) >= 1000*refusedFor\n"}}},
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "refusedFor = 30 * time.Second", "refusedFor = 0 * time.Second"}}},
-	{"a 403 between others ends no wait", []edit{{waitGo, "if status != w.refused {", "if status > w.refused {"}}},
+	{"a 403 between others ends no wait", []edit{{waitGo, "if status != w.refused && (", "if status > w.refused && ("}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
 	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && isRepeated:"}}},
 	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call.isDeletion())", ")"}}},
@@ -500,6 +500,8 @@ var mutants = []mutant{
 	{"failed reads at the beginning are outlasted", []edit{{waitGo, "c.clock.Since(c.began) >= refusedFor", "c.clock.Since(c.began) >= 0"}}},
 	{"for 30 s", []edit{{waitGo, "!c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor", "!c.hasWorked.Load() && c.clock.Since(c.began) >= 20*refusedFor"}}},
 	{"a token that is refused is told at once", []edit{{waitGo, "case isRefusedForLong, spi.IsRefused(err), ", "case isRefusedForLong, spi.IsRefused(nil), "}}},
+	{"a place that is missing is not told as an outage", []edit{{waitGo, "failsForLong := w.refused == 0 && ", "failsForLong := "}}},
+	{"what other calls delay is told soon", []edit{{waitGo, " && (w.hasAnswer || w.call.hasWorked.Load()) {", " {"}}},
 	{"a 401 that lasts is told", []edit{{waitGo, "statusOf(err) == http.StatusUnauthorized {", "statusOf(err) == http.StatusTeapot {"}}},
 	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class could not be listed\"); err != nil ||\n\t\t\tlisted.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},
 	{"so do the NICs of GetMachineStatus", []edit{{status, "err != nil || t.steps.lastError == nil {\n\t\t\treturn known, err", "err != nil || t.steps.lastError != nil || t.call != nil {\n\t\t\treturn known, err"}}},

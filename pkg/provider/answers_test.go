@@ -212,6 +212,22 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			r.wantOnly(server)
 		})
 	}
+	bubble(t, "create, one Machine after the other", func(t *testing.T) { // the first ones' lists delay the others'
+		r := newRig(t)
+		regionEU99(r)
+		var told []<-chan error
+		for i := range 4 {
+			<-time.After(9 * time.Second)
+			told = append(told, start(func() error {
+				began := time.Now()
+				defer wantWithin(t, began, time.Minute)
+				return r.createErr(machine(fmt.Sprint("m", i)))
+			}))
+		}
+		for _, err := range told {
+			wantReason(t, <-err, provider.ReasonResourceMissing)
+		}
+	})
 	bubble(t, "a 404 of the gateway", func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Duration: 2 * time.Minute,

@@ -32,14 +32,17 @@ const refusedFor = 30 * time.Second
 type wait struct {
 	call *call
 	// refused is the status of the last consecutive answers, if all were 401, 403 or 404 about the
-	// place; refusedSince is the time of the first of them.
+	// place. refusedSince is the time of the first of them; the start of the wait if nothing of the
+	// call has worked and there was no other answer (hasAnswer), since lists that fail for other calls,
+	// too, come up to 30 s apart.
 	refused      int
 	refusedSince time.Time
+	hasAnswer    bool
 	// lastError is the error of the last read or step; nil if it succeeded.
 	lastError error
 }
 
-func (c *call) newWait() wait { return wait{call: c} }
+func (c *call) newWait() wait { return wait{call: c, refusedSince: c.clock.Now()} }
 
 // afterRead returns the error with which a failed read ends the call; nil if the call continues.
 // state is the last known state, for the text of a timeout.
@@ -52,6 +55,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	}
 	var decided *Error
 	isRefusedForLong := w.refused != 0 && c.clock.Since(w.refusedSince) >= refusedFor
+	failsForLong := w.refused == 0 && !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor
 	switch {
 	case err == nil:
 		c.hasWorked.Store(true)
@@ -62,7 +66,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 		return c.late(ctx, state)
 	case isRefusedForLong && isMissing:
 		return c.placeMissing(err)
-	case isRefusedForLong, spi.IsRefused(err), !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor:
+	case isRefusedForLong, spi.IsRefused(err), failsForLong:
 		return c.ended(err)
 	}
 	var api *APIError
@@ -79,9 +83,10 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 	if isForbidden(err) || isMissing || statusOf(err) == http.StatusUnauthorized {
 		status = statusOf(err)
 	}
-	if status != w.refused {
-		w.refused, w.refusedSince = status, w.call.clock.Now()
+	if status != w.refused && (w.hasAnswer || w.call.hasWorked.Load()) {
+		w.refusedSince = w.call.clock.Now()
 	}
+	w.refused, w.hasAnswer = status, true
 }
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with

@@ -339,7 +339,7 @@ var mutants = []mutant{
 	// What an error means for a wait.
 	{"a 403 that is all a wait sees ends it", []edit{{waitGo, "(w.refusedSince) >= refusedFor\n", "(w.refusedSince) >= 1000*refusedFor\n"}}},
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "refusedFor = 30 * time.Second", "refusedFor = 0 * time.Second"}}},
-	{"a 403 between others ends no wait", []edit{{waitGo, "if status != w.refused && (", "if status > w.refused && ("}}},
+	{"a 403 between others ends no wait", []edit{{waitGo, "if status != w.refused && (", "if w.call == nil && ("}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
 	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && isRepeated:"}}},
 	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call.isDeletion())", ")"}}},
@@ -500,7 +500,7 @@ var mutants = []mutant{
 	{"failed reads at the beginning are outlasted", []edit{{waitGo, "c.clock.Since(c.began) >= refusedFor", "c.clock.Since(c.began) >= 0"}}},
 	{"for 30 s", []edit{{waitGo, "!c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor", "!c.hasWorked.Load() && c.clock.Since(c.began) >= 20*refusedFor"}}},
 	{"a token that is refused is told at once", []edit{{waitGo, "case isRefusedForLong, spi.IsRefused(err), ", "case isRefusedForLong, spi.IsRefused(nil), "}}},
-	{"a place that is missing is not told as an outage", []edit{{waitGo, "failsForLong := w.refused == 0 && ", "failsForLong := "}}},
+	{"a 403 at the end of an outage ends no wait", []edit{{waitGo, "failsForLong := w.refused == 0 && ", "failsForLong := "}}},
 	{"what other calls delay is told soon", []edit{{waitGo, " && (w.hasAnswer || w.call.hasWorked.Load()) {", " {"}}},
 	{"a 401 that lasts is told", []edit{{waitGo, "statusOf(err) == http.StatusUnauthorized {", "statusOf(err) == http.StatusTeapot {"}}},
 	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class could not be listed\"); err != nil ||\n\t\t\tlisted.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},

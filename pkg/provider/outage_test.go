@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -382,11 +383,13 @@ func TestAMomentOf403EndsNoCreation(t *testing.T) {
 			{Operation: iaasmock.OperationIaaS, After: 70 * time.Second, Duration: 5 * time.Second}},
 		"to reads of NICs": {{Operation: "ListNics", Duration: 105 * time.Second},
 			{Operation: "ListServerNICs", Duration: 105 * time.Second}},
+		"at the end of an outage": {{Operation: iaasmock.OperationIaaS, Status: 503, Duration: 28 * time.Second},
+			{Operation: iaasmock.OperationIaaS, After: 28 * time.Second, Duration: 25 * time.Second}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithBootDuration(90*time.Second))
 			for _, fault := range faults {
-				fault.Status = http.StatusForbidden
+				fault.Status = cmp.Or(fault.Status, http.StatusForbidden)
 				r.cloud.Inject(fault)
 			}
 			r.mustCreate(machine("m1"))

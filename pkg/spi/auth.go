@@ -276,9 +276,11 @@ var (
 	// accounts.stackit.cloud answers 400 {"error":"invalid_grant"} to a key that was deleted or
 	// switched off.
 	refusals = []string{"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request"}
-	// keyNotFound matches the same refusal by service-account.api.stackit.cloud (the SDK's
-	// core/clients/key_flow.go looks for it, too).
-	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid \S* ?was not found`)
+	// keyRefused matches the same refusal by service-account.api.stackit.cloud: "Key with kid … was not
+	// found" (the SDK's core/clients/key_flow.go looks for it, too), or the like about a key that expired
+	// or was switched off.
+	keyRefused = regexp.MustCompile(`(?i)\bkey with kid \S* ?` +
+		`(was not found|has expired|(is|was) (not active|inactive|deactivated|disabled|expired|revoked))\b`)
 )
 
 // isRefusal reports whether a token endpoint's answer refuses the credentials. Every other failure
@@ -300,7 +302,7 @@ func isRefusal(status int, body []byte) bool {
 	}
 	return slices.Contains(refusals, text("error")) ||
 		slices.ContainsFunc([]string{"error", "msg", "message", "error_description"},
-			func(field string) bool { return keyNotFound.MatchString(text(field)) })
+			func(field string) bool { return keyRefused.MatchString(text(field)) })
 }
 
 // expiry returns the token's exp claim, or a guess without one. If the guess is too late, a 401

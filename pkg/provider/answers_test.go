@@ -212,22 +212,30 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			r.wantOnly(server)
 		})
 	}
-	bubble(t, "create, one Machine after the other", func(t *testing.T) { // the first ones' lists delay the others'
-		r := newRig(t)
-		regionEU99(r)
-		var told []<-chan error
-		for i := range 4 {
-			<-time.After(9 * time.Second)
-			told = append(told, start(func() error {
-				began := time.Now()
-				defer wantWithin(t, began, time.Minute)
-				return r.createErr(machine(fmt.Sprint("m", i)))
-			}))
-		}
-		for _, err := range told {
-			wantReason(t, <-err, provider.ReasonResourceMissing)
-		}
-	})
+	for name, row := range map[string]struct {
+		call   func(r *rig, m *v1alpha1.Machine) error
+		within time.Duration
+	}{
+		"create": {(*rig).createErr, time.Minute},
+		"delete": {func(r *rig, m *v1alpha1.Machine) error { return r.remove(withID(m, providerIDOf(someServerID))) },
+			2 * time.Minute},
+	} {
+		bubble(t, name+", one Machine after the other", func(t *testing.T) { // the first ones' lists delay the others'
+			r := newRig(t)
+			regionEU99(r)
+			var told []<-chan error
+			for i := range 6 {
+				<-time.After(9 * time.Second)
+				told = append(told, start(func() error {
+					defer wantWithin(t, time.Now(), row.within)
+					return row.call(r, machine(fmt.Sprint("m", i)))
+				}))
+			}
+			for _, err := range told {
+				wantReason(t, <-err, provider.ReasonResourceMissing)
+			}
+		})
+	}
 	bubble(t, "a 404 of the gateway", func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Duration: 2 * time.Minute,

@@ -17,8 +17,9 @@ import (
 
 const (
 	// lookupTimeout is how long failing look-ups may delay the DELETE of the server in the request;
-	// longLookupTimeout is the same after that DELETE failed, too. It is longer than the backoff of lists.
-	lookupTimeout, longLookupTimeout = 20 * time.Second, time.Minute
+	// longLookupTimeout is the same after that DELETE failed, too. It is longer than two backoffs of
+	// lists: only every second attempt is a list for all callers, the others are reads of a single one.
+	lookupTimeout, longLookupTimeout = 20 * time.Second, 75 * time.Second
 	// orphanTimeout limits the deletion of an orphan: the manager deletes them one by one, and retries
 	// by itself.
 	orphanTimeout = 5 * time.Second

@@ -323,7 +323,7 @@ func (v *validator) checkUserData(check *classCheck) {
 		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
 	}
 	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && holder.isNull(name) {
-		v.report(holder, report.Hint, holder.keyPath(name), "has no value, so that servers get no user data: "+
+		v.report(holder, report.Hint, holder.keyPath(name), "has no value, so servers get no user data: "+
 			"in YAML, a value that begins with # is a comment unless it is quoted")
 	}
 	if !ok {

@@ -214,7 +214,7 @@ func TestFindings(t *testing.T) {
 			1, []string{"Secret default/more: stringData.userData: Required value: "}},
 		"empty userData": {[]string{"userData: \"#cloud-config\\n# the-canary\"", `userData: ""`}, 0, nil},
 		"userData that is a comment": {[]string{"userData: \"#cloud-config\\n# the-canary\"", `userData: #cloud-config`}, 0,
-			[]string{"-:8:12: Secret default/credentials: stringData.userData: has no value, so that servers get no user data"}},
+			[]string{"-:8:12: Secret default/credentials: stringData.userData: has no value, so servers get no user data"}},
 		"key is no JSON": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "the-canary {`},
 			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: " +
 				"Invalid value: the service-account key is not the JSON"}},

@@ -53,8 +53,8 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	v.checkImageAlone(check)
 	v.checkNodeTemplate(check)
 	v.checkFallbacks(check)
-	own := check.inputs.Spec.UserData
-	if hint := userDataHint(own, false); hint != "" && own != string(check.secret.Data[apis.SecretUserData]) {
+	own, _ := apis.DecodeNeeded(class.ProviderSpec.Raw) // without the Secret's defaults
+	if hint := userDataHint(own.UserData, false); hint != "" {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("userData").String(), hint)
 	}
 	if check.secrets != nil {

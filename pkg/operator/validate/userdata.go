@@ -69,15 +69,22 @@ func headerHint(text string) string {
 
 // lineHint returns a hint about the lines of user data; "" if they look right.
 func lineHint(text string) string {
-	switch line, _, _ := strings.Cut(text, "\n"); {
+	line, _, _ := strings.Cut(text, "\n")
+	behind, isConfig := strings.CutPrefix(line, cloudConfig)
+	behind = strings.TrimLeft(behind, " ")
+	switch {
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
 		return "has Windows line endings: the interpreter in its first line is not found; save it with Unix line endings"
-	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(line) != cloudConfig:
-		return "is a single line, so all of it is a comment: keep its line breaks (| in YAML, not >)"
-	case strings.TrimSpace(line) == cloudConfig:
-		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil { // duplicate keys are fine: Python takes the last
-			wrong, _ := notYAML(err)
-			return fmt.Sprintf("is not YAML: cloud-init cannot read it; see its line %d", wrong)
+	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(behind) != "" && behind[0] != '#':
+		return "has its text behind " + cloudConfig + ", where it is all a comment: keep its line breaks (| in YAML, not >)"
+	case isConfig && (strings.TrimSpace(behind) == "" || behind[0] == '#'):
+		// Duplicate keys are fine: Python takes the last.
+		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil {
+			hint := "is not YAML: cloud-init cannot read it"
+			if wrong, _ := notYAML(err); wrong > 1 { // not every error has a line, and the first one is a comment
+				hint += fmt.Sprintf("; see its line %d", wrong)
+			}
+			return hint
 		}
 	}
 	return ""
@@ -88,9 +95,22 @@ func placeholderHint(text string, isSecret bool) string {
 		switch isKnown := slices.Contains(knownPlaceholders, found); {
 		case isKnown && !isSecret:
 			return "has " + found + ", which the manager replaces only in a Secret's userData: move it there"
-		case !isKnown && isSecret:
+		case !isKnown && isSecret && !isHeredoc(text, found):
 			return "has " + found + ", which nothing replaces: must be " + strings.Join(knownPlaceholders, " or ")
 		}
 	}
 	return ""
+}
+
+// isHeredoc reports whether what looks like a placeholder begins a heredoc of a shell, as in cat <<EOF>>file: a later
+// line has only its word.
+func isHeredoc(text, found string) bool {
+	_, after, _ := strings.Cut(text, found)
+	word := strings.Trim(found, "<>")
+	for line := range strings.Lines(after) {
+		if strings.TrimSpace(line) == word {
+			return true
+		}
+	}
+	return false
 }

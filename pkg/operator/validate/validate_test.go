@@ -169,6 +169,10 @@ func TestFindings(t *testing.T) {
 		"userData of the class that is no cloud-init": {
 			[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  userData: hello\n"},
 			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
+		"userData of the class and of the Secret alike": {
+			[]string{"#cloud-config\\n# the-canary", "<<MACHINE_NAME>>", "  bootVolume: {size: 20}\n",
+				"  bootVolume: {size: 20}\n  userData: <<MACHINE_NAME>>\n"},
+			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is set without a bootVolume"}},
 		"four fallbacks": {fallbacks("{machineType: a}, {machineType: b}, {machineType: c}, {machineType: d}"),
@@ -416,13 +420,20 @@ func TestUserDataHints(t *testing.T) {
 		"no header":     {"hostname: s3cr3t\n", "does not begin as cloud-init or Ignition expects", "does not begin"},
 		"a blank in it": {"# cloud-config\nhostname: a\n", "does not begin as cloud-init", "does not begin as"},
 		"a kubeconfig":  {"apiVersion: v1\nkind: Config\n", "does not begin as cloud-init", "does not begin as"},
-		"folded":        {strings.ReplaceAll(good, "\n", " "), "is a single line", "is a single line"},
-		"no YAML": {"#cloud-config\nruncmd: [s3cr3t\n", "is not YAML: cloud-init cannot read it; see its line",
+		"folded":        {strings.ReplaceAll(good, "\n", " "), "is all a comment", "is all a comment"},
+		"no YAML": {"#cloud-config\nruncmd: [s3cr3t\n", "is not YAML: cloud-init cannot read it",
 			"is not YAML"},
-		"tabs": {"#cloud-config\nruncmd:\n\t- a\n", "is not YAML", "is not YAML"},
+		"tabs": {"#cloud-config\nruncmd:\n\t- a\n", "is not YAML: cloud-init cannot read it; see its line 3", "is not YAML"},
 		"misspelt": {strings.ReplaceAll(good, "_", "-"),
 			"<<MACHINE-NAME>>, which nothing replaces: must be <<BOOTSTRAP_TOKEN>> or", ""},
-		"a heredoc":            {"#!/bin/sh\ncat <<EOF >> /etc/hosts\nEOF\n", "", ""},
+		"a heredoc":                    {"#!/bin/sh\ncat <<EOF >> /etc/hosts\nEOF\n", "", ""},
+		"a heredoc into a file":        {"#!/bin/sh\ncat <<EOF>>/etc/hosts\nEOF\n", "", ""},
+		"a heredoc in YAML":            {"#cloud-config\nruncmd:\n- |\n  cat <<EOF>>/etc/hosts\n  EOF\n", "", ""},
+		"a comment behind it":          {"#cloud-config # s3cr3t\nhostname: a\n", "", ""},
+		"a comment behind it, no YAML": {"#cloud-config # s3cr3t\nruncmd: [a\n", "is not YAML", "is not YAML"},
+		"folded above a list":          {"#cloud-config write_files:\n  - path: /a\n", "is all a comment", "is all a comment"},
+		"no UTF-8": {"#cloud-config\nhostname: s3cr3t\xe4\n", "is not YAML: cloud-init cannot read it",
+			"is not YAML: cloud-init cannot read it"},
 		"a key that is twice":  {"#cloud-config\na: 1\na: 2\n", "", ""},
 		"a blank behind it":    {"#cloud-config \nhostname: a\n", "", ""},
 		"Mime in another case": {"Mime-Version: 1.0\n", "", ""},
@@ -430,7 +441,8 @@ func TestUserDataHints(t *testing.T) {
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)
-			if !strings.Contains(hint, want) || (hint == "") != (want == "") || strings.Contains(hint, "s3cr3t") {
+			if !strings.Contains(hint, want) || (hint == "") != (want == "") || strings.Contains(hint, "s3cr3t") ||
+				strings.Contains(hint, "line 1") {
 				t.Errorf("%s, of a Secret %t: got %q, want %q", name, isSecret, hint, want)
 			}
 		}

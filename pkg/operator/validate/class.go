@@ -51,6 +51,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	}
 	v.checkClusterLabel(check)
 	v.checkImageAlone(check)
+	v.checkRegion(check)
 	v.checkNodeTemplate(check)
 	v.checkFallbacks(check)
 	own, _ := apis.DecodeNeeded(class.ProviderSpec.Raw) // without the Secret's defaults
@@ -127,6 +128,34 @@ func (v *validator) checkImageAlone(check *classCheck) {
 	}
 }
 
+// checkRegion gives hints about a zone that stands for a region, and about zones of another region. They are no errors:
+// the driver takes any name, so that new regions and zones need no new release.
+func (v *validator) checkRegion(check *classCheck) {
+	spec := check.inputs.Spec
+	if region := apis.RegionOfZone(spec.Region); region != "" {
+		v.report(check.object, report.Hint, apis.SpecPath.Child("region").String(), fmt.Sprintf(
+			"is the name of a zone: its region is %s; a zone belongs into availabilityZone", region))
+		return
+	}
+	for i, choice := range append([]apis.Choice{{AvailabilityZone: spec.AvailabilityZone}}, spec.Fallbacks...) {
+		path := apis.SpecPath
+		if i > 0 {
+			path = path.Child("fallbacks").Index(i - 1)
+		}
+		if zone := choice.AvailabilityZone; check.isElsewhere(zone) {
+			v.report(check.object, report.Hint, path.Child("availabilityZone").String(), fmt.Sprintf(
+				"%s is a zone of region %s, the servers are in region %s", zone, apis.RegionOfZone(zone), spec.Region))
+		}
+	}
+}
+
+// isElsewhere reports whether a zone belongs to another region than the servers. Of a region that cannot be right,
+// nothing is said.
+func (c *classCheck) isElsewhere(zone string) bool {
+	region, servers := apis.RegionOfZone(zone), c.inputs.Spec.Region
+	return region != "" && region != servers && servers != "" && c.accepts("region") && apis.RegionOfZone(servers) == ""
+}
+
 // checkFallbacks gives hints about fallbacks that work less well than they look.
 func (v *validator) checkFallbacks(check *classCheck) {
 	spec, template := check.inputs.Spec, check.class.NodeTemplate
@@ -141,7 +170,7 @@ func (v *validator) checkFallbacks(check *classCheck) {
 	}
 	for i, fallback := range spec.Fallbacks {
 		zone := fallback.AvailabilityZone
-		if template == nil || template.Zone == "" || zone == "" || zone == template.Zone {
+		if template == nil || template.Zone == "" || zone == "" || zone == template.Zone || check.isElsewhere(zone) {
 			continue
 		}
 		v.report(check.object, report.Hint, apis.SpecPath.Child("fallbacks").Index(i).Child("availabilityZone").String(),
@@ -163,6 +192,13 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 			"add capacity, instanceType, region and zone; kubernetes/upgrade.md says why")
 		return
 	}
+	region, zone := spec.Region, spec.AvailabilityZone // unless checkRegion doubts them
+	if apis.RegionOfZone(region) != "" {
+		region = ""
+	}
+	if check.isElsewhere(zone) {
+		zone = ""
+	}
 	const missing = "Required value: machine-controller-manager creates no machines of a class whose nodeTemplate lacks it"
 	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
 		if _, ok := template.Capacity[resource]; !ok {
@@ -171,8 +207,8 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 	}
 	for _, required := range []struct{ name, value, field, want string }{
 		{"instanceType", template.InstanceType, "machineType", spec.MachineType},
-		{"region", template.Region, "region", spec.Region},
-		{"zone", template.Zone, "availabilityZone", spec.AvailabilityZone},
+		{"region", template.Region, "region", region},
+		{"zone", template.Zone, "availabilityZone", zone},
 	} {
 		switch {
 		case required.value == "":

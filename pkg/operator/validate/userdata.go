@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // userDataHeaders are the headers of the formats that cloud-init and Ignition read (cloud-init's documentation, "User
@@ -43,7 +45,22 @@ func userDataHint(text string, isSecret bool) string {
 	case !hasHeader(text):
 		return headerHint(text)
 	}
-	return cmp.Or(lineHint(text), placeholderHint(text, isSecret))
+	return cmp.Or(lineHint(text), placeholderHint(text, isSecret), lengthHint(text))
+}
+
+// maxOpenStackUserData is the maximum length of user data in OpenStack, in bytes of base64. Which limit the API has was
+// not measured.
+const maxOpenStackUserData = 65535
+
+// lengthHint returns a hint about user data that is longer than OpenStack accepts, unless the driver refuses it.
+func lengthHint(text string) string {
+	encoded := base64.StdEncoding.EncodedLen(len(text))
+	if encoded <= maxOpenStackUserData || len(text) > apis.MaxUserData {
+		return ""
+	}
+	return fmt.Sprintf("has %d bytes, %d in base64: OpenStack, on which the API is built, accepts at most %d of base64 "+
+		"(%d of text), so the API may refuse it; let the server download a part",
+		len(text), encoded, maxOpenStackUserData, base64.StdEncoding.DecodedLen(maxOpenStackUserData))
 }
 
 func hasHeader(text string) bool {

@@ -175,6 +175,14 @@ func TestFindings(t *testing.T) {
 			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is set without a bootVolume"}},
+		"a zone as region": {[]string{"  machineType:", "  region: eu01-1\n  machineType:"}, 0,
+			[]string{"MachineClass default/worker: providerSpec.region: is the name of a zone: its region is eu01; " +
+				"a zone belongs into availabilityZone"}},
+		"zone of another region": {[]string{"  machineType:", "  availabilityZone: eu02-1\n  machineType:"}, 0,
+			[]string{"MachineClass default/worker: providerSpec.availabilityZone: " +
+				"eu02-1 is a zone of region eu02, the servers are in region eu01"}},
+		"fallback to another region": {fallbacks("{machineType: a}, {availabilityZone: eu02-m}"), 0,
+			[]string{"providerSpec.fallbacks[1].availabilityZone: eu02-m is a zone of region eu02"}},
 		"four fallbacks": {fallbacks("{machineType: a}, {machineType: b}, {machineType: c}, {machineType: d}"),
 			0, []string{"-:20:14: MachineClass default/worker: providerSpec.fallbacks: " +
 				"has 4 entries: each may take as long as a boot"}},
@@ -431,13 +439,16 @@ func TestUserDataHints(t *testing.T) {
 		"a heredoc in YAML":            {"#cloud-config\nruncmd:\n- |\n  cat <<EOF>>/etc/hosts\n  EOF\n", "", ""},
 		"a comment behind it":          {"#cloud-config # s3cr3t\nhostname: a\n", "", ""},
 		"a comment behind it, no YAML": {"#cloud-config # s3cr3t\nruncmd: [a\n", "is not YAML", "is not YAML"},
-		"folded above a list":          {"#cloud-config write_files:\n  - path: /a\n", "is all a comment", "is all a comment"},
+		"folded above a list":          {"#cloud-config write_files:\n  - path: /a\n", "is all a comment", "is all a"},
 		"no UTF-8": {"#cloud-config\nhostname: s3cr3t\xe4\n", "is not YAML: cloud-init cannot read it",
 			"is not YAML: cloud-init cannot read it"},
-		"a key that is twice":  {"#cloud-config\na: 1\na: 2\n", "", ""},
-		"a blank behind it":    {"#cloud-config \nhostname: a\n", "", ""},
-		"Mime in another case": {"Mime-Version: 1.0\n", "", ""},
-		"compressed":           {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
+		"a key that is twice":        {"#cloud-config\na: 1\na: 2\n", "", ""},
+		"a blank behind it":          {"#cloud-config \nhostname: a\n", "", ""},
+		"Mime in another case":       {"Mime-Version: 1.0\n", "", ""},
+		"as long as OpenStack takes": {"#!" + strings.Repeat("a", 49147), "", ""},
+		"longer than OpenStack takes": {"#!" + strings.Repeat("a", 49148), "has 49150 bytes, 65536 in base64: OpenStack",
+			"has 49150 bytes, 65536 in base64: OpenStack"},
+		"compressed": {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

@@ -75,6 +75,14 @@ var SecretPath = field.NewPath("secret")
 // zonePattern matches a zone ("eu01-1", "eu01-m"), but not a region ("eu01").
 var zonePattern = regexp.MustCompile(`^([a-z0-9]+)-(\d+|m)$`)
 
+// RegionOfZone returns the region of a zone: eu01 for eu01-1. It returns "" for a text that does not look like a zone.
+func RegionOfZone(zone string) string {
+	if parts := zonePattern.FindStringSubmatch(zone); parts != nil {
+		return parts[1]
+	}
+	return ""
+}
+
 // DecodeSecret decodes a Secret's data. It returns errors for userData of more than 256 KiB, and
 // for two spellings of a key with different values. Missing fields are left to package validation.
 func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
@@ -92,9 +100,8 @@ func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 	}
 	secret.ProjectID, errs = either(data, SecretProjectID, SecretProjectIDGardener, errs)
 	secret.ServiceAccountKey, errs = either(data, SecretServiceAccountKey, SecretServiceAccountGardener, errs)
-	if parts := zonePattern.FindStringSubmatch(secret.Region); parts != nil {
-		secret.AvailabilityZone = secret.Region
-		secret.Region = parts[1]
+	if region := RegionOfZone(secret.Region); region != "" {
+		secret.Region, secret.AvailabilityZone = region, secret.Region
 	}
 	return secret, errs
 }

@@ -143,6 +143,8 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 			2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster", ""}},
 		"some variables": {env[:3], environmentRow{[]string{"doctor", "--cloud-only"},
 			2, "UNKNOWN  credentials: no credentials: name a Secret", ""}},
+		"help for a command with arguments": {env[:2], environmentRow{[]string{"help", "describe", "machine"},
+			0, "Usage:\n  mcm-stackit describe", ""}},
 		"a flag alone": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID},
 			64, "", "credentials without a Secret need all of "}},
 		"a flag beside a Secret": {env, environmentRow{

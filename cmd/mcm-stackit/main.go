@@ -54,6 +54,10 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.RunE = showHelp // cobra's own RunE ignores the name of an unknown shell
 	}
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Run, help.RunE = nil, helpFor // cobra's own Run shows help for an unknown command
+	}
 	command, err := root.ExecuteContextC(ctx)
 	end := &exit{}
 	if err != nil && !errors.As(err, &end) {
@@ -158,6 +162,18 @@ func noArguments(command *cobra.Command, args []string) error {
 		text += ": did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return errors.New(text)
+}
+
+// helpFor shows the help of the command that the arguments name.
+func helpFor(help *cobra.Command, args []string) error {
+	command, rest, _ := help.Root().Find(args)
+	if command.HasSubCommands() {
+		if err := noArguments(command, rest); err != nil {
+			return wrongUsage("%v", err)
+		}
+	}
+	command.InitDefaultHelpFlag()
+	return command.Help()
 }
 
 func showHelp(command *cobra.Command, _ []string) error { return command.Help() }

@@ -42,6 +42,9 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
 			if output != "" && output != formatJSON {
 				return wrongUsage("-o must be %s", formatJSON)
 			}
+			if o.cloudOnly && o.secret != "" {
+				return wrongUsage("--secret cannot be combined with --cloud-only, which reads no cluster")
+			}
 			return o.doctor(command.Context(), output == formatJSON)
 		},
 	}

@@ -142,7 +142,7 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		"variables beside a cluster": {env, environmentRow{[]string{"list", noControl},
 			2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster", ""}},
 		"some variables": {env[:3], environmentRow{[]string{"doctor", "--cloud-only"},
-			2, "UNKNOWN  credentials: no credentials: name a Secret", ""}},
+			2, "UNKNOWN  credentials: no credentials: set all of --project-id, --region and --service-account-key-path", ""}},
 		"help for a command with arguments": {env[:2], environmentRow{[]string{"help", "describe", "machine"},
 			0, "Usage:\n  mcm-stackit describe", ""}},
 		"a flag alone": {env[:2], environmentRow{[]string{"list", "--project-id", iaasmock.DefaultProjectID},

@@ -171,6 +171,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown shell":         {[]string{"completion", "bogus"}, `unknown command "bogus"`},
 		"help for a typo":       {[]string{"help", "docter"}, `for "mcm-stackit": did you mean doctor?`},
 		"help for a typo below": {[]string{"help", "list", "server"}, `unknown command "server" for "mcm-stackit list"`},
+		"Secret without a cluster": {[]string{"doctor", "--cloud-only", "--secret", "a"},
+			"--secret cannot be combined with --cloud-only, which reads no cluster"},
 		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
 		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server IDs given"},
 		"delete without Nodes": {deleteServer(aServer, "--dry-run"), "--target-kubeconfig is missing"},

@@ -111,7 +111,13 @@ func (a *Account) String() string {
 }
 
 // ErrNoCredentials means that neither the user's flags nor a MachineClass give credentials.
-var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
+var ErrNoCredentials = errors.New("no credentials")
+
+// Where no cluster is read, no Secret helps.
+var (
+	errNoSecretOrFlags = fmt.Errorf("%w: name a Secret with --secret, or set all of %s", ErrNoCredentials, AllThree)
+	errNoFlags         = fmt.Errorf("%w: set all of %s", ErrNoCredentials, AllThree)
+)
 
 // AllThree lists, for messages, the flags that together give credentials without a Secret.
 const AllThree = "--project-id, --region and --service-account-key-path"
@@ -128,7 +134,7 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 		return []*Account{named}, nil
 	}
 	if o.Control == nil {
-		return nil, []error{cmp.Or(o.ControlError, ErrNoCredentials)}
+		return nil, []error{cmp.Or(o.ControlError, errNoFlags)}
 	}
 	classes, err := o.Classes(ctx, namespace)
 	if err != nil {
@@ -141,7 +147,7 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 			where = "in namespace " + namespace
 		}
 		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: set another namespace with -n; %w",
-			where, ErrNoCredentials)}
+			where, errNoSecretOrFlags)}
 	}
 	for _, class := range classes {
 		account, err := o.accountOf(ctx, class)

@@ -108,7 +108,8 @@ func (c *classCheck) regionOfSecret() bool {
 func (v *validator) checkClusterLabel(check *classCheck) {
 	undecoded := slices.ContainsFunc(check.rejected,
 		func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
-	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded {
+	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded ||
+		(&account.Class{MachineClass: check.class}).IsForeign() { // the driver lists none of its servers
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),

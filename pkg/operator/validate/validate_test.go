@@ -298,6 +298,16 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 	}
 }
 
+// The driver lists no servers of another provider's class, so it deletes none.
+func TestNoOrphansOfAnotherProvider(t *testing.T) {
+	result := run(t, offline(), good(t, "provider: stackit", "provider: OpenStack",
+		"  labels: {kubernetes.io/cluster: one}\n", ""), Options{})
+	expect(t, result, 1, `provider: Unsupported value: "OpenStack"`)
+	if len(result.Findings) != 1 {
+		t.Errorf("got %v, want one finding: about the provider", result.Findings)
+	}
+}
+
 // Many errors at once are told in the order of their lines, each once.
 func TestManyErrors(t *testing.T) {
 	text, err := os.ReadFile("testdata/bad.yaml")

@@ -141,7 +141,7 @@ func decodeInputs(
 	others := slices.Concat(wrong, network, invalid, in.identify(machine, class.Name))
 	in.network = append(network, concerning(others, networkingField)...)
 	in.scope = slices.Concat(checkProvider(class), concerning(wrong, regionField, labelsField),
-		checkCluster(in.identity.cluster))
+		unrelated(checkCluster(in.identity.cluster), wrong))
 	in.Errors = slices.Concat(in.Errors, in.scope, concerning(invalid, regionField, userDataField))
 	if mode == strict {
 		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)

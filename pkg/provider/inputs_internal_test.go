@@ -58,6 +58,18 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	}
 }
 
+// YAML makes true of yes, and a number of 12: the label is not empty.
+func TestAClusterLabelOfAWrongTypeIsToldOnce(t *testing.T) {
+	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(`{"labels":{"a/cluster":true}}`)}}
+	for name, errs := range map[string]field.ErrorList{
+		"creation": concerning(Inspect(class, nil).Errors, labelsField), "list": decodeInputs(nil, class, &corev1.Secret{},
+			lenient, nil).scope} {
+		if len(errs) != 1 || errs[0].Type != field.ErrorTypeTypeInvalid || errs[0].Field != labelsField {
+			t.Errorf("%s: got %v, want only that a label must be a string", name, errs)
+		}
+	}
+}
+
 // Calls of a class share what is decoded of it. What a Secret adds is each call's own.
 func TestStrictCallsShareTheSpec(t *testing.T) {
 	const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"

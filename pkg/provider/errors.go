@@ -309,9 +309,9 @@ var (
 	quotaExceeded = words(
 		`\bquotas?\b.{0,60}\b(exceeded|exceeds?|reached|met|used up|exhausted|(in|not )sufficient)\b`,
 		`\bno (more |free |remaining |available )?quota (is )?(left|remaining|available)\b|`+
-			`\bno (more|free|remaining) quota\b|\bover_?quota`,
+			`\bno (more|free|remaining) quota\b|\bno quota for\b|\bover[-_]?quota`,
 		`quota_?exceeded|exceedsavailablequota`,
-		`\b(exceed(ed|s|ing)?|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
+		`\b(exceed(ed|s|ing)?|reached|insufficient|not enough|out of|over|beyond)\b (\S+ ){0,4}?quotas?\b`,
 		`\b(volume|snapshot|gigabytes?|backup|instance|server|vcpu|core|ram|`+
 			`keypair|floatingip|port|network|project|resource)s?_?limit_?exceeded`,
 		`no (more|free) (fixed |floating )?ip`,
@@ -322,7 +322,8 @@ var (
 		`maximum number of `+counted+`\b.{0,40}\b(exceeded|reached)`,
 		`too many (servers|instances|machines) in (the|this|your) (project|account)`,
 		`\b(`+counted+`|project|account|organi[sz]ation)('s)? limit\b.{0,30}\b(reached|exceeded|exhausted|hit)\b`,
-		`\blimit (of|for|on) (the |this |your )?(`+counted+`|project|account)\b.{0,20}\b(reached|exceeded|exhausted|hit)\b`,
+		`\blimit (of|for|on) (the |this |your |\d+ )?(`+counted+`|project|account)\b.{0,20}`+
+			`\b(reached|exceeded|exhausted|hit)\b`,
 		`\b(reached|exceeded|exceeds|hit) (the |its |this |your )?(\S+ )?limit (of|for|on) `+counted+`\b`,
 		`than your current (\S+ )?limit`,
 	)
@@ -340,7 +341,7 @@ var (
 	quotaOfCalls = words(
 		`\brate\b.{0,20}(limit|quota|exceed)`,
 		`rate ?limit|request ?limit|quota of requests|too many requests|requests? (per|quota)`,
-		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts|permission|privilege`,
+		`throttl|\bapi calls\b|deadline exceeded|time-?out|retries|attempts|permission|privilege|\b(scopes?|rights)\b`,
 	)
 	// noHost matches the scheduler and conductor ("No valid host was found", "Exhausted all hosts
 	// available for retrying build failures", "Exceeded max scheduling attempts 3"), placement and the
@@ -362,7 +363,8 @@ var (
 		`out[ _-]of[ _-](stock|hosts)|sold[ _-]?out|stock-?out`,
 		`(not|n't) (have )?enough (free |available |compute |host )*(resources|memory|ram|v?cpus?|cores|gpus?)\b`,
 		`resource_pool_exhausted|\bresource_unavailable\b|`+
-			`compute resources (are )?(currently |temporarily )?(unavailable|exhausted)`,
+			`compute resources (are )?(currently |temporarily )?(unavailable|exhausted)|`+
+			`\bresources (are )?(currently |temporarily )?(unavailable|not available|exhausted) in (\S+ ){0,2}zone\b`,
 		`affinity\b.{0,40}\bpolicy was violated|affinity.{0,40}(cannot|could not) be (met|satisfied|fulfilled)`,
 		`\bclaim (pci )?failed|pci ?device ?request.{0,60}failed|cannot fit the given host|no available v?gpu`,
 		`unable to (allocate inventory|create allocation)|`+
@@ -377,9 +379,10 @@ var (
 	// noMachineType matches the API's "machine type is not valid" with or without a name, its "resource
 	// not found: …" of other resources, and Nova's "Flavor … could not be found".
 	noMachineType = words(
-		`\b(machine ?type|flavou?r)( \S+)? ((is|was|could|does) )?`+
-			`(not (be )?(valid|found|exist)|invalid|unknown|discontinued)\b`,
-		`\bnot found:\s*(machine ?type|flavou?r)\b|\b(invalid|unknown|no such) (machine ?type|flavou?r)(ref)?\b`,
+		`\b(machine[ -]?type|flavou?r)( with (id|name))?( \S+)? ((is|was|could|does|has been) )?`+
+			`(not (be )?(valid|found|exist)|invalid|unknown|discontinued|no longer available)\b`,
+		`\bnot found:\s*(machine[ -]?type|flavou?r)\b|\b(invalid|unknown|no such) (machine[ -]?type|flavou?r)(ref)?\b|`+
+			`\bno (machine[ -]?type|flavou?r) (was )?found\b`,
 	)
 	// aboutPlace matches a 404 about the project or region instead of the call's resource: a server
 	// may be "not found in project …", a "project network" missing.

@@ -39,6 +39,7 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{class: `{"provider":null,"nodeTemplate":null,"credentialsSecretRef":null}`}: {},
 		{class: `{"provider":""}`}:                                                             {},
 		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                       {},
+		{class: `{"secretRef":null,"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:      {},
 		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","token":null}}`}: {},
 		// The API server refuses it.
 		{class: `{"metadata":{"name":"Worker"}}`}:              {},

@@ -160,12 +160,18 @@ func machineClass() (node, error) {
 			"properties": node{"name": node{"type": "string", "minLength": 1},
 				"namespace": node{"type": "string", "minLength": 1}}}
 	}
-	second := secretRef("A second Secret; its keys take precedence.")
+	first, second := secretRef("The Secret with user data, credentials and defaults."),
+		secretRef("A second Secret; its keys take precedence.")
+	orNull(first)
 	orNull(second)
+	has := func(name string) node {
+		return node{"required": []any{name}, "properties": node{name: node{"type": "object"}}}
+	}
 	return node{
 		"$schema": draft, "title": "MachineClass", "type": "object",
 		"description": "A MachineClass of machine-controller-manager for STACKIT.",
-		"required":    []any{"apiVersion", "kind", "metadata", "providerSpec", "secretRef"}, "additionalProperties": false,
+		"required":    []any{"apiVersion", "kind", "metadata", "providerSpec"}, "additionalProperties": false,
+		"anyOf": []any{has("secretRef"), has("credentialsSecretRef")},
 		"properties": node{
 			"apiVersion": node{"const": "machine.sapcloud.io/v1alpha1"},
 			"kind":       node{"const": "MachineClass"},
@@ -175,7 +181,7 @@ func machineClass() (node, error) {
 			}},
 			"provider": node{"enum": []any{provider.StackitProviderName, "", nil},
 				"description": "The driver's name, stackit, or empty."},
-			"secretRef":            secretRef("The Secret with user data, credentials and defaults."),
+			"secretRef":            first,
 			"credentialsSecretRef": second,
 			"nodeTemplate": node{
 				"type":        []any{"object", "null"},

@@ -495,6 +495,7 @@ func (c *cluster) expectClassInUseStays(ctx SpecContext) {
 func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 	GinkgoHelper()
 	const region, project = "the region of a Secret must stay", "the project of a Secret must stay"
+	const uuid, other = "10000000-0000-4000-8000-000000000001", "10000000-0000-4000-8000-000000000002"
 	for i, row := range []struct {
 		name          string
 		before, after map[string]string
@@ -511,7 +512,26 @@ func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
 		{"another project in Gardener's spelling", map[string]string{"project-id": "a"}, map[string]string{"project-id": "b"},
 			project},
 		{"no project", map[string]string{"projectId": "a"}, nil, project},
+		{"another project under the other key", map[string]string{"projectId": uuid}, map[string]string{"project-id": other},
+			project},
+		{"a second project", map[string]string{"projectId": uuid},
+			map[string]string{"projectId": uuid, "project-id": other}, project},
+		{"a longer project", map[string]string{"projectId": uuid}, map[string]string{"projectId": uuid + "1"}, project},
+		{"another region, without a line break", map[string]string{"region": "eu01\n"}, map[string]string{"region": "eu02"},
+			region},
+		{"no line", map[string]string{"projectId": uuid}, map[string]string{"projectId": "\n"}, project},
 
+		{"a region without its line break", map[string]string{"region": "eu01\n"}, map[string]string{"region": "eu01"}, ""},
+		{"a zone without its line break", map[string]string{"region": "eu01-1\n"}, map[string]string{"region": "eu01-2"}, ""},
+		{"a project without its line break", map[string]string{"projectId": uuid + "\n"},
+			map[string]string{"projectId": uuid}, ""},
+		{"a project with a line break", map[string]string{"projectId": uuid},
+			map[string]string{"projectId": uuid + "\n"}, ""},
+		{"a project under the other key", map[string]string{"project-id": uuid}, map[string]string{"projectId": uuid}, ""},
+		{"a project under one key", map[string]string{"projectId": uuid, "project-id": uuid + "\n"},
+			map[string]string{"project-id": uuid}, ""},
+		{"one of two projects", map[string]string{"projectId": uuid, "project-id": other},
+			map[string]string{"projectId": uuid}, ""},
 		{"a zone of the region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu01-1"}, ""},
 		{"the region of a zone", map[string]string{"region": "us02-m"}, map[string]string{"region": "us02"}, ""},
 		{"another zone", map[string]string{"region": "eu03-m"}, map[string]string{"region": "eu03-9"}, ""},

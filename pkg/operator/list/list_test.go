@@ -321,7 +321,8 @@ func TestRemediesOfOrphans(t *testing.T) {
 		}
 	}
 	for name, want := range map[string][]string{
-		"collected": {"deletes it itself", "If it is scaled to 0: " + deletion},
+		"collected": {"was its Machine lost, as in a restore? Then keep", "If not, the manager deletes it itself",
+			"If it is scaled to 0: " + deletion},
 		"classless": {"does not look for it without MachineClass old", "or: " + deletion},
 		"tagged":    {"refuses to delete it, because it has OpenStack's tag kubernetes.io-cluster-a: find its owner"},
 		"renamed":   {"refuses to delete it, because its name is not label"},

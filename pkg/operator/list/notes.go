@@ -46,6 +46,8 @@ const (
 	remedyElsewhere = "restore the server's project and region in class and Secret: a server cannot move to others"
 	remedyNoSecret  = "create the Secret in the namespace of the class: the driver is not called without it"
 	remedyRestore   = "were Machines lost? Restore them first: a manager that runs without them deletes the servers"
+	remedyLost      = "was its Machine lost, as in a restore? Then keep manager and sidecar stopped, and restore it " +
+		"first: they delete the server. If not, "
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it does not end, give the server's ID to STACKIT"
 	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
@@ -86,8 +88,8 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	}
 }
 
-// remedyOrphan returns the remedy for an orphan. If no server of the cluster has a Machine, the
-// user must first look for the Machines.
+// remedyOrphan returns the remedy for an orphan. The user must first look for its Machine: after a restore that lacks
+// some Machines, the servers of running Nodes look like orphans.
 func (s *observation) remedyOrphan(v *serverView) string {
 	cluster := account.ClusterOf(v.Server, s.clusters)
 	hasMachine := func(other *serverView) bool { return other.owner != nil && account.Carries(other.Labels, cluster) }
@@ -112,7 +114,7 @@ func (s *observation) remedyOrphan(v *serverView) string {
 		return fmt.Sprintf("the manager does not look for it without MachineClass %s "+
 			"(kubernetes/runbooks.md#stackitserversofunknownclasses); or: %s", class, deletion)
 	}
-	return remedy + " If it is scaled to 0: " + deletion
+	return remedyLost + remedy + " If it is scaled to 0: " + deletion
 }
 
 // duplicateNotes returns a note if a server is a surplus server of its Machine.

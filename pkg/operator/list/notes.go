@@ -50,7 +50,8 @@ const (
 		"first: they delete the server. If not, "
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it does not end, give the server's ID to STACKIT"
-	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
+	remedyOtherwise = "stop the manager and its sidecar now (kubernetes/runbooks.md#stop-the-manager-and-the-sidecar): " +
+		"its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 	remedySeveral = "write the ProviderID of the right server into the Machine's spec.providerID: " +
 		"the driver does not choose between several"

@@ -235,6 +235,11 @@ const asMigration = "correct during a migration: start nothing before the step t
 const beforeStart = "Before you start it, restore Machines that were lost: " +
 	"list servers --orphans shows their servers (kubernetes/runbooks.md#stackitmanagerdown)"
 
+// scaledDown says who scales the manager down on purpose: Gardener's dependency-watchdog does, lest the manager replace
+// all Machines of a cluster that loses its Nodes' heartbeats.
+const scaledDown = "This is correct if the cluster is hibernated and, in Gardener, while its Nodes do not reach it " +
+	"(kubernetes/runbooks.md#stackitsidecarmissing). "
+
 // isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
 func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar != nil }
 
@@ -264,7 +269,7 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case wanted == 0 && d.isMigrating():
 		d.wrong(subject, text+": scaled to 0", asMigration)
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to 0", "This is correct if the cluster is hibernated. "+beforeStart)
+		d.wrong(subject, text+": scaled to 0", scaledDown+beforeStart)
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && !found.elects():

@@ -168,7 +168,7 @@ func TestCluster(t *testing.T) {
 		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
 			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
 		"scaled to 0": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
-			1, []string{"scaled to 0; This is correct if the cluster is hibernated. " + beforeStart}},
+			1, []string{"scaled to 0; " + scaledDown + beforeStart}},
 		"nothing deployed, with Machines that are being migrated": {func(c *clinic) {
 			c.remove(c.deployment)
 			machine := testrig.Machine("worker-1", "worker", "")

@@ -236,6 +236,20 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			}
 		})
 	}
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{"status": (*rig).statusErr,
+		"initialize": (*rig).initErr} {
+		bubble(t, name+", and reads of single servers are refused", func(t *testing.T) {
+			r := newRig(t)
+			regionEU99(r)
+			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusForbidden})
+			began := time.Now()
+			err := call(r, withID(machine("m1"), providerIDOf(someServerID)))
+			if got := reasonOf(err); got != provider.ReasonResourceMissing && got != provider.ReasonNoPermission {
+				t.Errorf("the manager is told %v", err)
+			}
+			wantWithin(t, began, time.Minute)
+		})
+	}
 	bubble(t, "a 404 of the gateway", func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: fault.OperationIaaS, Status: http.StatusNotFound, Duration: 2 * time.Minute,

@@ -31,10 +31,10 @@ const refusedFor = 30 * time.Second
 // A call has a wait for each thing that it reads or does repeatedly.
 type wait struct {
 	call *call
-	// refused is the status of the last consecutive answers, if all were 401, 403 or 404 about the
-	// place. refusedSince is the time of the first of them; the start of the wait if nothing of the
-	// call has worked and there was no other answer (hasAnswer), since lists that fail for other calls,
-	// too, come up to 30 s apart.
+	// refused is the status of the last answer, if that was 401, 403 or 404 about the place; else 0.
+	// refusedSince is the time of the first of the consecutive answers of these kinds; the start of the
+	// wait if nothing of the call has worked and there was no other answer (hasAnswer), since lists that
+	// fail for other calls, too, come up to 30 s apart.
 	refused      int
 	refusedSince time.Time
 	hasAnswer    bool
@@ -83,7 +83,7 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 	if isForbidden(err) || isMissing || statusOf(err) == http.StatusUnauthorized {
 		status = statusOf(err)
 	}
-	if status != w.refused && (w.hasAnswer || w.call.hasWorked.Load()) {
+	if w.refused == 0 && status != 0 && (w.hasAnswer || w.call.hasWorked.Load()) {
 		w.refusedSince = w.call.clock.Now()
 	}
 	w.refused, w.hasAnswer = status, true

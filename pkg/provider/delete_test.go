@@ -182,7 +182,7 @@ func TestWhatBecomesOfDELETEs(t *testing.T) {
 		"not accepted while it goes": {1, []fault{{Count: 1, NeverGone: true}}, []fault{notFound}, codes.OK, 3, soon, 0},
 		"it is busy, and goes":       {1, []fault{}, []fault{conflict}, codes.OK, 3, soon, 0},
 		"two of three are refused": {3, nil, []fault{{Server: "0", Status: 403}, {Server: "1", Status: 403}},
-			codes.PermissionDenied, 25, time.Minute, 2},
+			codes.PermissionDenied, 3 + 3 + 1 + 2, time.Minute, 2},
 		"refused for a moment": {1, nil, []fault{{Status: 403, Duration: 5 * time.Second}}, codes.OK, 3, soon, 0},
 		"one hangs, one fails": {2, nil, []fault{{Server: "0", Count: 2, NeverGone: true},
 			{Server: "1", Count: 1, FinalStatus: iaasmock.StatusError}}, codes.OK, 5, 5 * time.Minute, 1},

@@ -42,6 +42,9 @@ const (
 	deletionTimeout = 15 * time.Second
 	// deletionRepeat is how long a server may stay DELETING before it is deleted again.
 	deletionRepeat = 2 * time.Minute
+	// refusedRepeat is the minimum time from a DELETE answered 403 to the next one, which is refused
+	// again as a rule.
+	refusedRepeat = 15 * time.Second
 )
 
 // signTimes are the delays of the next reads after the first one that did not show a server, if its
@@ -599,6 +602,8 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	r, now := &t.removal, t.call.clock.Now()
 	switch {
+	case isForbidden(t.steps.lastError) && now.Sub(r.sent) < refusedRepeat:
+		return nil
 	case r.mustRepeat:
 	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
 		return nil

@@ -91,7 +91,8 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with
 // the next read, unless the API refuses a PATCH. A refused read does not count as a refused step,
-// and a refused DELETE is repeated for refusedFor: the manager's next one comes after 10 minutes.
+// and a refused DELETE is repeated (refusedRepeat) for refusedFor: the manager's next one comes after
+// 10 minutes.
 func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
 	isRepeated := errors.As(err, &api) && (api.Call.isRead() || api.Call.isDeletion())

@@ -341,6 +341,7 @@ var mutants = []mutant{
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "refusedFor = 30 * time.Second", "refusedFor = 0 * time.Second"}}},
 	{"a 403 between others ends no wait", []edit{{waitGo, "if w.refused == 0 && status != 0 && (", "if w.call == nil && ("}}},
 	{"refusals of several kinds end a wait together", []edit{{waitGo, "if w.refused == 0 && status != 0 && (", "if status != w.refused && ("}}},
+	{"a failure that lasts is logged once", []edit{{waitGo, "before == nil || before.Error() != err.Error()", "before == nil || before != nil"}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
 	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && isRepeated:"}}},
 	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call.isDeletion())", ")"}}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -116,6 +117,23 @@ func logAt(t *testing.T, verbosity string, run func()) string {
 	run()
 	klog.Flush()
 	return log.String()
+}
+
+// A server that is busy for minutes is asked to go with each poll.
+func TestAFailureThatLastsIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.makeRunning("m1")
+		<-time.After(2 * time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict, Duration: 5 * time.Minute})
+		log := logAt(t, "2", func() { r.mustRemove(machine("m1")) })
+		const line = "API call failed; retrying"
+		if lines := strings.Count(log, line); lines != 1 {
+			t.Errorf("%d lines say %q, want 1", lines, line)
+		}
+		_, fields, _ := strings.Cut(log, line)
+		wantSaid(t, fields, `machine="m1"`, `machineClass="class-a"`, "status 409")
+	})
 }
 
 func TestEveryCallEndsWithOneLine(t *testing.T) {

@@ -49,6 +49,7 @@ func (c *call) newWait() wait { return wait{call: c, refusedSince: c.clock.Now()
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	c := w.call
 	isMissing := IsPlaceMissing(err) && !c.placeSeen.Load()
+	before := w.lastError
 	w.lastError = err
 	if ctx.Err() == nil { // else there is no answer
 		w.noteRefusal(err, isMissing)
@@ -73,7 +74,10 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	if errors.As(err, &api) {
 		c.failed.Store(api)
 	}
-	klog.V(2).InfoS("API call failed; retrying", "state", state, "err", err)
+	if before == nil || before.Error() != err.Error() { // else each poll of an outage would be logged
+		klog.V(2).InfoS("API call failed; retrying", "machine", loggable(c.machine), "machineClass", loggable(c.class),
+			"state", state, "err", err)
+	}
 	return nil
 }
 

@@ -110,6 +110,7 @@ var mutants = []mutant{
 	{"a failed read is not a failed machine", []edit{{waitGo, "\tif errors.As(err, &api) {\n\t\tc.failed", "\tif err != nil {\n\t\treturn err\n\t}\n\tif errors.As(err, &api) {\n\t\tc.failed"}}},
 	{"errors have no brackets", []edit{{errorsGo, `strings.NewReplacer("[", "(", "]", ")").Replace(text)`, `strings.NewReplacer().Replace(text)`}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
+	{"a 401 is told if there is no time to repeat the request", []edit{{"pkg/spi/auth.go", "if isHeldBack(err) && request.Context().Err() != nil {", "if isHeldBack(err) && request == nil {"}}},
 	{"a late 401 drops no newer token", []edit{{"pkg/spi/auth.go", "if t.token == refused {", "if t.token != \"\" || refused == \"\" {"}}},
 	{"the writes of all sessions wait behind one of them", []edit{{"pkg/spi/spi.go", "writers: s.writers}", "writers: make(chan struct{}, 1)}"}}},
 	{"a deletion leaves the server of a younger Machine of its name", []edit{{ownership, "return c.isDeleted && new(c.record())", "return c.machine == \"\" && new(c.record())"}}},

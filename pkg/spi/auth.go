@@ -41,6 +41,9 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 		return response, nil
 	}
 	again, _, err := a.send(request, response)
+	if isHeldBack(err) && request.Context().Err() != nil { // there was no time for the repetition
+		again, err = response, nil
+	}
 	return again, err
 }
 

@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -318,6 +320,22 @@ func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	if calls := r.cloud.CallCounts()["ListServers"]; calls != 2 {
 		t.Errorf("%d calls, want 2", calls)
 	}
+}
+
+// The repetition waits for its turn among the reads, which pause after a 401.
+func TestA401IsToldIfThereIsNoTimeToRepeatTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		session := r.session()
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusUnauthorized})
+		_ = list(t.Context(), session)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		var answer *oapierror.GenericOpenAPIError
+		if err := list(ctx, session); !errors.As(err, &answer) || answer.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the end is %v, want 401", err)
+		}
+	})
 }
 
 // Hundreds of calls may be under way with a token that was revoked, or expires.

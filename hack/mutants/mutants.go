@@ -488,6 +488,7 @@ var mutants = []mutant{
 	// A deletion whose look-ups fail.
 	{"a deletion asks for the ProviderID's server although look-ups fail", []edit{{deletion, "if c.serverID == \"\" {\n\t\treturn look.next(ctx)", "if c.serverID != \"\" || c.serverID == \"\" {\n\t\treturn look.next(ctx)"}}},
 	{"it asks for it soon", []edit{{deletion, "lookupTimeout, longLookupTimeout = 20 * time.Second,", "lookupTimeout, longLookupTimeout = 20 * time.Hour,"}}},
+	{"its refusal counts with those of look-ups", []edit{{deletion, "if !errors.Is(failed, errNotShown) {", "if c == nil {"}}},
 	{"its look-ups go on after that", []edit{{deletion, "if failed == nil {\n\t\t\treturn look.next(ctx)", "if failed == nil {\n\t\t\treturn lookupResult{}, nil"}}},
 
 	// What a few Machines cost, and what is told when.

@@ -212,13 +212,9 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			r.wantOnly(server)
 		})
 	}
-	for name, row := range map[string]struct {
-		call   func(r *rig, m *v1alpha1.Machine) error
-		within time.Duration
-	}{
-		"create": {(*rig).createErr, time.Minute},
-		"delete": {func(r *rig, m *v1alpha1.Machine) error { return r.remove(withID(m, providerIDOf(someServerID))) },
-			2 * time.Minute},
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"create": (*rig).createErr,
+		"delete": func(r *rig, m *v1alpha1.Machine) error { return r.remove(withID(m, providerIDOf(someServerID))) },
 	} {
 		bubble(t, name+", one Machine after the other", func(t *testing.T) { // the first ones' lists delay the others'
 			r := newRig(t)
@@ -227,8 +223,8 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			for i := range 6 {
 				<-time.After(9 * time.Second)
 				told = append(told, start(func() error {
-					defer wantWithin(t, time.Now(), row.within)
-					return row.call(r, machine(fmt.Sprint("m", i)))
+					defer wantWithin(t, time.Now(), 90*time.Second)
+					return call(r, machine(fmt.Sprint("m", i)))
 				}))
 			}
 			for _, err := range told {

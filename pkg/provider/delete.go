@@ -75,17 +75,22 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookupResult, err
 		}
 		look.state = fmt.Sprintf("still looking for other servers of machine %s", c.machine)
 		failed := c.deleteUnfound(ctx)
-		if isNotOurs(failed) {
-			return found, failed
-		}
 		if failed == nil {
 			return look.next(ctx)
+		}
+		if !errors.Is(failed, errNotShown) { // a refusal counts with those of lists
+			if err := look.reads.afterRead(ctx, failed, look.state); err != nil {
+				return found, err
+			}
 		}
 		look.retryAt = c.clock.Now().Add(minPoll)
 		klog.InfoS("Look-up of a Machine's servers timed out, and deleting the one in its ProviderID failed; retrying",
 			"machine", c.machine, "server", c.serverID, "err", failed)
 	}
 }
+
+// errNotShown means that a read that worked did not show the server.
+var errNotShown = errors.New("the read did not show it")
 
 // deleteUnfound sends a DELETE for the server in the request, if a read shows it.
 func (c *call) deleteUnfound(ctx context.Context) error {
@@ -94,7 +99,7 @@ func (c *call) deleteUnfound(ctx context.Context) error {
 	case err != nil || t == nil:
 		return err
 	case t.last.server == nil:
-		return fmt.Errorf("no read has shown server %s", c.serverID)
+		return cmp.Or(t.reads.lastError, errNotShown)
 	default:
 		return t.sendDelete(ctx)
 	}

@@ -113,10 +113,10 @@ func checkURL(name, value string, noAuth bool) error {
 		return nil
 	}
 	parsed, err := url.Parse(value)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" ||
-		parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return fmt.Errorf("%s must be an http or https URL such as %s, without user, query and fragment",
-			name, DefaultEndpoint)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" ||
+		strings.Contains(value, " ") || parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
+		return fmt.Errorf("%s must be an http or https URL such as %s, "+
+			"without user, query, fragment and spaces", name, DefaultEndpoint)
 	}
 	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
 		return fmt.Errorf("%s is an http URL: must be https, unless the host is 127.0.0.1, ::1 or localhost, "+

@@ -28,6 +28,8 @@ func TestConfigFromEnvironment(t *testing.T) {
 			Config{Endpoint: "https://a"}, ""},
 		"with a password":     {env{EnvIaaSEndpoint: "https://u:s3cr3t@a"}, Config{}, EnvIaaSEndpoint},
 		"with a query":        {env{EnvTokenURL: "https://a?b=c"}, Config{}, EnvTokenURL},
+		"with a space":        {env{EnvIaaSEndpoint: "https://a/ "}, Config{}, EnvIaaSEndpoint},
+		"no host":             {env{EnvIaaSEndpoint: "https://:443"}, Config{}, EnvIaaSEndpoint},
 		"no URL":              {env{EnvIaaSEndpoint: "iaas.example"}, Config{}, EnvIaaSEndpoint},
 		"token URL no URL":    {env{EnvTokenURL: "token"}, Config{}, EnvTokenURL},
 		"workload identities": {env{EnvIdentityURL: "https://idp/x"}, Config{IdentityURL: "https://idp/x"}, ""},

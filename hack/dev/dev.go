@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -69,11 +70,14 @@ func dev(ctx context.Context, v *view, sidecar string) error {
 	if err := applySamples(ctx, env); err != nil {
 		return err
 	}
-	leave, err := leaveJoinFile(env, sidecar)
+	join, err := newJoinFile(env, sidecar)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	if err := join.write(); err != nil {
+		return err
+	}
+	defer join.remove()
 	metrics := env.SidecarMetricsURL()
 	if sidecar == noSidecar {
 		metrics = "none before make start"
@@ -88,6 +92,7 @@ func dev(ctx context.Context, v *view, sidecar string) error {
 		if now, err := look(ctx, env); err == nil {
 			v.show(now.rows())
 		}
+		join.keep()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -136,27 +141,50 @@ func stop(env *localenv.Env, v *view) {
 	v.progress("stopped")
 }
 
-// leaveJoinFile writes bin/dev.sh, by which make start finds the environment of make dev. remove deletes the file
-// unless another environment has written its own meanwhile.
-func leaveJoinFile(env *localenv.Env, sidecar string) (remove func(), err error) {
-	root, err := localenv.Root()
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(root, "bin", "dev.sh")
-	args, variables := env.SidecarCommand()
-	script := joinScript(os.Getpid(), sidecar, args, variables)
-	return func() {
-		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, script) {
-			_ = os.Remove(path)
-		}
-	}, os.WriteFile(path, script, 0o600)
+// joinFile is bin/dev.sh, by which make start finds the environment of make dev. Of several environments it names the
+// one that was started last.
+type joinFile struct {
+	path   string
+	script []byte
 }
+
+func newJoinFile(env *localenv.Env, sidecar string) (joinFile, error) {
+	root, err := localenv.Root()
+	args, variables := env.SidecarCommand()
+	return joinFile{
+		path: filepath.Join(root, "bin", "dev.sh"), script: joinScript(os.Getpid(), sidecar, args, variables),
+	}, err
+}
+
+func (j joinFile) write() error { return os.WriteFile(j.path, j.script, 0o600) }
+
+// keep writes the file again after the environment that had overwritten it has ended.
+func (j joinFile) keep() {
+	var pid int
+	var sidecar string
+	now, err := os.ReadFile(j.path)
+	if _, bad := fmt.Sscanf(string(now), joinHead, &pid, &sidecar); err != nil || bad != nil || !isAlive(pid) {
+		_ = j.write()
+	}
+}
+
+// isAlive reports whether a process of this user runs.
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+// remove deletes the file unless another environment has written its own meanwhile.
+func (j joinFile) remove() {
+	if now, err := os.ReadFile(j.path); err == nil && bytes.Equal(now, j.script) {
+		_ = os.Remove(j.path)
+	}
+}
+
+// joinHead is the format of the first lines of a joinScript.
+const joinHead = "# How make start joins the environment of make dev.\npid=%d sidecar=%s\n"
 
 // joinScript returns a script that sets what make start needs: the environment's pid, and whether it has a sidecar;
 // the sidecar's environment variables; its flags, as the script's arguments.
 func joinScript(pid int, sidecar string, args, variables []string) []byte {
-	script := fmt.Sprintf("# How make start joins the environment of make dev.\npid=%d sidecar=%s\n", pid, sidecar)
+	script := fmt.Sprintf(joinHead, pid, sidecar)
 	script += "unset STACKIT_API_ENDPOINT STACKIT_NO_AUTH\n" // the caller's
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")

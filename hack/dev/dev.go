@@ -82,7 +82,8 @@ func dev(ctx context.Context, v *view, sidecar string) error {
 	if sidecar == noSidecar {
 		metrics = "none before make start"
 	}
-	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), metrics)
+	logs := filepath.Dir(env.LogPath(localenv.PartSidecar))
+	v.say(welcome, quoteIfNeeded(env.KubeconfigPath()), env.CloudURL(), logs, metrics)
 	if sidecar == noSidecar {
 		v.say(withoutSidecar)
 	}
@@ -199,3 +200,11 @@ func joinScript(pid int, sidecar string, args, variables []string) []byte {
 
 // quote quotes a text as one word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// quoteIfNeeded quotes a path if the shell would not take it as one word.
+func quoteIfNeeded(path string) string {
+	if strings.ContainsAny(path, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
+		return quote(path)
+	}
+	return path
+}

@@ -55,3 +55,15 @@ func wantFile(t *testing.T, want joinFile) {
 		t.Errorf("the file has %q, %v, want %q", now, err, want.script)
 	}
 }
+
+func TestPathsInTheWelcome(t *testing.T) {
+	for path, want := range map[string]string{
+		"/tmp/localenv-1/kubeconfig": "/tmp/localenv-1/kubeconfig",
+		"/tmp/my files/kubeconfig":   "'/tmp/my files/kubeconfig'",
+		"/tmp/$HOME/it's":            `'/tmp/$HOME/it'\''s'`,
+	} {
+		if got := quoteIfNeeded(path); got != want {
+			t.Errorf("%s is shown as %s, want %s", path, got, want)
+		}
+	}
+}

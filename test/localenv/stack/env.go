@@ -154,7 +154,9 @@ func (e *Env) makeFolders() (err error) {
 }
 
 func (e *Env) startControllers(ctx context.Context) error {
-	e.progress("starting machine-controller-manager and machine-controller")
+	if which := e.settings.controllers(); which != "" {
+		e.progress("starting %s", which)
+	}
 	if !e.settings.withoutManager {
 		if err := e.StartManager(ctx); err != nil {
 			return err

@@ -3,6 +3,8 @@
 
 package stack
 
+import "strings"
+
 // Option configures an environment.
 type Option func(*settings)
 
@@ -31,6 +33,18 @@ func newSettings(opts []Option) settings {
 		opt(&s)
 	}
 	return s
+}
+
+// controllers names the controllers that Start starts.
+func (s *settings) controllers() string {
+	var names []string
+	if !s.withoutManager {
+		names = append(names, string(PartManager))
+	}
+	if !s.withoutSidecar || s.sidecarReplicas > 0 {
+		names = append(names, string(PartSidecar))
+	}
+	return strings.Join(names, " and ")
 }
 
 // WithNamespace sets the namespace of the control cluster that the controllers watch. Start creates

@@ -5,6 +5,7 @@ package stack
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,7 +28,7 @@ type folder struct {
 func makeFolder() (*folder, error) {
 	path, err := os.MkdirTemp("", folderPattern)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make a folder in %s (TMPDIR names another place): %w", os.TempDir(), err)
 	}
 	owner, err := lockOwnerFile(path)
 	if err != nil {

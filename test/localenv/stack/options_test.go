@@ -20,3 +20,9 @@ func TestProgressNamesTheControllersThatAreStarted(t *testing.T) {
 		NewWithT(t).Expect(s.controllers()).To(Equal(want))
 	}
 }
+
+func TestAFolderForTemporaryFilesThatIsMissingIsNamed(t *testing.T) {
+	t.Setenv("TMPDIR", "/nonexistent")
+	_, err := makeFolder()
+	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("in /nonexistent "), ContainSubstring("TMPDIR"))))
+}

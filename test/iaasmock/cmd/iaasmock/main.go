@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.keyFile != "" {
 		if err := writeKey(cloud, o.keyFile); err != nil {
 			_ = listener.Close()
-			return err
+			return fmt.Errorf("--key-file: %w", err)
 		}
 	}
 	for _, fault := range o.faults {

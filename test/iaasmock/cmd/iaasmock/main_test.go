@@ -104,10 +104,11 @@ func TestClearErrors(t *testing.T) {
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"unknown preset": {[]string{"--preset", "slow"},
 			`--preset is "slow": must be live; for the preset of a fault use --fault`},
-		"form of a key":  {[]string{"--key", "2024"}, `--key is "2024": must be 2026 or 2025`},
-		"argument":       {[]string{"now"}, `unexpected argument "now"`},
-		"fault":          {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
-		"no such folder": {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
+		"form of a key": {[]string{"--key", "2024"}, `--key is "2024": must be 2026 or 2025`},
+		"argument":      {[]string{"now"}, `unexpected argument "now"`},
+		"fault":         {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
+		"no such folder": {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"},
+			"--key-file: open /nonexistent/sa.json: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := run(t.Context(), row.args, io.Discard); err == nil || !strings.Contains(err.Error(), row.want) {

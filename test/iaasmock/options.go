@@ -178,7 +178,9 @@ func WithLive() Option {
 		} {
 			option(s)
 		}
-		s.injected = append(s.injected, fault.SourceLimit(100, 200))
+		limit := fault.SourceLimit(100, 200)
+		limit.Name = "rate-limited-source"
+		s.injected = append(s.injected, limit)
 	}
 }
 

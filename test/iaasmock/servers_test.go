@@ -232,6 +232,9 @@ func TestLoadBalancer(t *testing.T) {
 // The bounds are those that clients of STACKIT have measured.
 func TestLive(t *testing.T) {
 	m := openMock(t, iaasmock.WithLive(), iaasmock.WithSeed(3))
+	if faults := m.cloud.Faults(); len(faults) != 1 || faults[0].Name != "rate-limited-source" {
+		t.Errorf("faults are %v, want the limit of calls by its name", faults)
+	}
 	for range 8 {
 		id := m.create(nil)
 		nics := func() int { return len(m.list("/servers/" + id + "/nics")) }

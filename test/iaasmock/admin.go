@@ -184,7 +184,7 @@ func (c *Cloud) serveSetStatus(r *http.Request) *apiError {
 	decoder := json.NewDecoder(r.Body)
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&wanted); err != nil {
-		return badRequest("body: %v", err)
+		return badRequest(`the body must be JSON such as {"status":"ERROR","errorMessage":"no luck"}: %v`, err)
 	}
 	if wanted.Status == "" {
 		return badRequest("status is missing; want a state such as %s", StatusError)

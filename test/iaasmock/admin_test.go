@@ -107,17 +107,20 @@ func TestAdminChangesAServer(t *testing.T) {
 		status       int
 		method, path string
 		body         any
+		says         string
 	}{
-		"status of no server":  {404, "POST", nothing + status, object{"status": "ERROR"}},
-		"removal of no server": {404, "DELETE", nothing, nil},
-		"no body":              {400, "POST", id + status, nil},
-		"no JSON":              {400, "POST", id + status, "ERROR"},
-		"no status":            {400, "POST", id + status, object{"errorMessage": "x"}},
-		"an unknown field":     {400, "POST", id + status, object{"status": "ACTIVE", "message": "x"}},
+		"status of no server":  {404, "POST", nothing + status, object{"status": "ERROR"}, "server not found"},
+		"removal of no server": {404, "DELETE", nothing, nil, "server not found"},
+		"no body":              {400, "POST", id + status, nil, `such as {"status":"ERROR",`},
+		"no JSON":              {400, "POST", id + status, "ERROR", `such as {"status":"ERROR",`},
+		"no status":            {400, "POST", id + status, object{"errorMessage": "x"}, "status is missing"},
+		"an unknown field": {400, "POST", id + status, object{"status": "ACTIVE", "message": "x"},
+			`unknown field "message"`},
 	} {
 		code, answer := m.do(row.method, "/admin/servers/"+row.path, row.body)
-		if code != row.status || answer["code"] != float64(row.status) || answer["msg"] == "" {
-			t.Errorf("%s: answered %d %v, want %d with a message", name, code, answer, row.status)
+		said, _ := answer["msg"].(string)
+		if code != row.status || answer["code"] != float64(row.status) || !strings.Contains(said, row.says) {
+			t.Errorf("%s: answered %d %v, want %d with %q", name, code, answer, row.status, row.says)
 		}
 	}
 	m.wantStatus(id, "ERROR")

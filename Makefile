@@ -36,8 +36,14 @@ export GOWORK := off
 GO_BUILD := GOGC=800 $(GO) build
 
 # The race detector needs a C compiler on Linux. Without one the tests still run,
-# and say so.
+# and say so. Go takes a compiler that is there but does not run for one, and could build nothing.
 CGO  := $(shell $(GO) env CGO_ENABLED)
+ifeq ($(CGO),1)
+ifeq ($(shell $$($(GO) env CC) --version >/dev/null 2>&1 && echo runs),)
+CGO := 0
+export CGO_ENABLED := 0
+endif
+endif
 RACE ?= $(if $(filter 1,$(CGO)),-race)
 
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))

@@ -223,7 +223,7 @@ func TestAProjectOrRegionThatDoesNotExist(t *testing.T) {
 			for i := range 6 {
 				<-time.After(9 * time.Second)
 				told = append(told, start(func() error {
-					defer wantWithin(t, time.Now(), 90*time.Second)
+					defer wantWithin(t, time.Now(), 2*time.Minute)
 					return call(r, machine(fmt.Sprint("m", i)))
 				}))
 			}

@@ -308,3 +308,19 @@ func TestTheFirstDELETE(t *testing.T) {
 		})
 	}
 }
+
+// The first answer may come late, because the process stood still or lists of other calls fail.
+func TestOneRefusalEndsNoCall(t *testing.T) {
+	clock := clocktesting.NewFakeClock(epoch)
+	c := newQuietCall()
+	c.clock, c.began = clock, epoch
+	w := c.newWait()
+	refusal := &APIError{Call: callListServers, StatusCode: http.StatusForbidden, Message: "not now"}
+	clock.Step(refusedFor + time.Second)
+	if err := w.afterRead(t.Context(), refusal, ""); err != nil {
+		t.Errorf("the first refusal ends it: %v", err)
+	}
+	if err := w.afterRead(t.Context(), refusal, ""); err == nil {
+		t.Error("the second does not")
+	}
+}

@@ -31,11 +31,11 @@ const refusedFor = 30 * time.Second
 // A call has a wait for each thing that it reads or does repeatedly.
 type wait struct {
 	call *call
-	// refused is the status of the last answer, if that was 401, 403 or 404 about the place; else 0.
-	// refusedSince is the time of the first of the consecutive answers of these kinds; the start of the
-	// wait if nothing of the call has worked and there was no other answer (hasAnswer), since lists that
-	// fail for other calls, too, come up to 30 s apart.
-	refused      int
+	// refusals counts the last consecutive answers that were 401, 403 or 404 about the place.
+	// refusedSince is the time of the first of them; the start of the wait if nothing of the call has
+	// worked and there was no other answer (hasAnswer), since lists that fail for other calls, too, come
+	// up to 30 s apart. One refusal ends no call: the process may have stood still for 30 s.
+	refusals     int
 	refusedSince time.Time
 	hasAnswer    bool
 	// lastError is the error of the last read or step; nil if it succeeded.
@@ -55,8 +55,8 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 		w.noteRefusal(err, isMissing)
 	}
 	var decided *Error
-	isRefusedForLong := w.refused != 0 && c.clock.Since(w.refusedSince) >= refusedFor
-	failsForLong := w.refused == 0 && !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor
+	isRefusedForLong := w.refusals > 1 && c.clock.Since(w.refusedSince) >= refusedFor
+	failsForLong := w.refusals == 0 && !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor
 	switch {
 	case err == nil:
 		c.hasWorked.Store(true)
@@ -81,16 +81,16 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	return nil
 }
 
-// noteRefusal records the current refusal and its start.
+// noteRefusal counts consecutive refusals, and records when they began.
 func (w *wait) noteRefusal(err error, isMissing bool) {
-	status := 0
-	if isForbidden(err) || isMissing || statusOf(err) == http.StatusUnauthorized {
-		status = statusOf(err)
+	if !isForbidden(err) && !isMissing && statusOf(err) != http.StatusUnauthorized {
+		w.refusals, w.hasAnswer = 0, true
+		return
 	}
-	if w.refused == 0 && status != 0 && (w.hasAnswer || w.call.hasWorked.Load()) {
+	if w.refusals == 0 && (w.hasAnswer || w.call.hasWorked.Load()) {
 		w.refusedSince = w.call.clock.Now()
 	}
-	w.refused, w.hasAnswer = status, true
+	w.refusals, w.hasAnswer = w.refusals+1, true
 }
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with

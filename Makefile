@@ -134,10 +134,12 @@ localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) $
 	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
 	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller ./hack/scale/instant $(MCM)/cmd/machine-controller-manager
 
+# The folder is moved last: one that is not complete does not count.
 $(BIN)/localenv/crds: go.mod
-	@mkdir -p $@
-	@cp -f "$$($(GO) list -m -f '{{.Dir}}' $(MCM))"/kubernetes/crds/*.yaml $@/
-	@touch $@
+	@$(GO) mod download $(MCM)
+	@rm -rf $@ $@.new && mkdir -p $@.new
+	@cp "$$($(GO) list -m -f '{{.Dir}}' $(MCM))"/kubernetes/crds/*.yaml $@.new/
+	@mv $@.new $@ && touch $@
 
 .PHONY: build
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.

@@ -346,7 +346,7 @@ var mutants = []mutant{
 	{"a failure that lasts is logged once", []edit{{waitGo, "before == nil || before.Error() != err.Error()", "before == nil || before != nil"}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
 	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && isRepeated:"}}},
-	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call.isDeletion())", ")"}}},
+	{"a DELETE that is refused for a moment is repeated", []edit{{waitGo, " || api.Call == callDeleteServer)", ")"}}},
 	{"but not with every read", []edit{{server, "now.Sub(r.sent) < refusedRepeat:", "now.Sub(r.sent) < 0:"}}},
 	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRepeated:", "code == codes.PermissionDenied && (isRepeated || !isRepeated):"}}},
 

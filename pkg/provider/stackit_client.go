@@ -195,8 +195,6 @@ func (c apiCall) isRead() bool {
 	return strings.HasPrefix(string(c), "reading") || strings.HasPrefix(string(c), "listing")
 }
 
-func (c apiCall) isDeletion() bool { return strings.HasPrefix(string(c), "deleting") }
-
 // APIError is a failed call of the API.
 type APIError struct {
 	// Call is the call that failed.

@@ -74,7 +74,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	if errors.As(err, &api) {
 		c.failed.Store(api)
 	}
-	if before == nil || before.Error() != err.Error() { // else each poll of an outage would be logged
+	if before == nil || before.Error() != err.Error() { // else each poll would be logged while the same call fails
 		klog.V(2).InfoS("API call failed; retrying", "machine", loggable(c.machine), "machineClass", loggable(c.class),
 			"state", state, "err", err)
 	}
@@ -94,12 +94,12 @@ func (w *wait) noteRefusal(err error, isMissing bool) {
 }
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with
-// the next read, unless the API refuses a PATCH. A refused read does not count as a refused step,
-// and a refused DELETE is repeated (refusedRepeat) for refusedFor: the manager's next one comes after
-// 10 minutes.
+// the next read, unless the API refuses it. A refused read does not count as a refused step, and the
+// refused DELETE of a server is repeated (refusedRepeat) for refusedFor: the manager's next one comes
+// after 10 minutes.
 func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
-	isRepeated := errors.As(err, &api) && (api.Call.isRead() || api.Call.isDeletion())
+	isRepeated := errors.As(err, &api) && (api.Call.isRead() || api.Call == callDeleteServer)
 	if err != nil {
 		switch code, _ := Classify(err); {
 		case code == codes.InvalidArgument, code == codes.Internal, code == codes.PermissionDenied && !isRepeated:

@@ -141,15 +141,18 @@ func TestAListThatFailsAnswersOnlyThoseThatAreDue(t *testing.T) {
 				s := newScope(t)
 				s.lists.err = row.err
 				s.from(5*time.Second, &s.lists, nil)
-				go func() {
-					if all := s.next(t.Context(), time.Time{}, listsOnly); !errors.Is(all.err, row.err) || time.Since(s.epoch) != 0 {
-						t.Errorf("a caller that is due is told %v at %s", all.err, time.Since(s.epoch))
+				var later sync.WaitGroup
+				later.Go(func() {
+					all := s.next(t.Context(), s.epoch.Add(10*time.Second), listsOnly)
+					if at := time.Since(s.epoch); at != row.want || (all.err == nil) != (row.want > 0) {
+						t.Errorf("a caller that is due at 10 s is told %v at %s, want %s", all.err, at, row.want)
 					}
-				}()
-				all := s.next(t.Context(), s.epoch.Add(10*time.Second), listsOnly)
-				if at := time.Since(s.epoch); at != row.want || (all.err == nil) != (row.want > 0) {
-					t.Errorf("a caller that is due at 10 s is told %v at %s, want %s", all.err, at, row.want)
+				})
+				synctest.Wait() // it waits before the list begins
+				if all := s.next(t.Context(), time.Time{}, listsOnly); !errors.Is(all.err, row.err) || time.Since(s.epoch) != 0 {
+					t.Errorf("a caller that is due is told %v at %s", all.err, time.Since(s.epoch))
 				}
+				later.Wait()
 			})
 		})
 	}

@@ -483,10 +483,12 @@ func (a *Account) Console(ctx context.Context, serverID, userData string) (cause
 	return cause, excerpts, nil
 }
 
-// RemedyIdentityFile says what to do where the file with a workload identity's token does not exist (see
-// spi.ErrNoIdentityFile).
-const RemedyIdentityFile = "the path exists only in the sidecar's Pod: run this command there, or with a key of the " +
-	"service account: " + AllThree
+// NoIdentityFile says why the file with a workload identity's token does not exist where this command runs (see
+// spi.ErrNoIdentityFile), RemedyIdentityFile what to use instead.
+const (
+	NoIdentityFile     = "the path exists only in the sidecar's Pod"
+	RemedyIdentityFile = "use a key of the service account: " + AllThree
+)
 
 // Failure returns an API error with the account's Origin and the error text that the manager would
 // get.
@@ -496,7 +498,7 @@ func (a *Account) Failure(err error) error { return fmt.Errorf("%s: %s", a.Origi
 // not exist is no failure of the token endpoint here, and says what to do.
 func FailureText(err error) string {
 	if errors.Is(err, spi.ErrNoIdentityFile) {
-		return err.Error() + ": " + RemedyIdentityFile
+		return err.Error() + ": " + NoIdentityFile + ": " + RemedyIdentityFile
 	}
 	_, text := provider.Classify(err)
 	return text

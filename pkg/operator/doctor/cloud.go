@@ -192,8 +192,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &unusable):
 		p.wrong(subject, "not requested: "+unusable.Error(), credentialsRemedy(unusable))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not requested: "+err.Error()+": the path exists only in the sidecar's Pod",
-			"run doctor there, or with a key of the service account: --service-account-key-path")
+		p.unknown(subject, "not requested: "+err.Error()+": "+account.NoIdentityFile, account.RemedyIdentityFile)
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
 	case errors.As(err, &failure):

@@ -385,7 +385,8 @@ func TestAnIdentityOfAPodIsNoOutage(t *testing.T) {
 	secret := regexp.MustCompile(`(?m)^  serviceAccountKey: .*$`).ReplaceAllString(good(t),
 		"  serviceAccountEmail: a@b.c\n  workloadIdentityTokenFile: "+access.Sessions.Config.IdentityDirs+"/token")
 	result := run(t, access, secret, Options{Online: true})
-	expect(t, result, report.ExitUnknown, "does not exist: "+account.RemedyIdentityFile+"; not fully checked: ")
+	expect(t, result, report.ExitUnknown,
+		"does not exist: "+account.NoIdentityFile+": "+account.RemedyIdentityFile+"; not fully checked: ")
 	for _, found := range result.Findings {
 		if text := found.String(); strings.Contains(text, "try again") || strings.Contains(text, "TokenEndpointDown") {
 			t.Errorf("got %s", text)

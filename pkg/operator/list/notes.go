@@ -107,7 +107,10 @@ func (s *observation) remedyOrphan(v *serverView) string {
 	for _, known := range s.classes {
 		if account.Carries(v.Labels, known.Inputs.ClusterLabels) && !known.IsForeign() {
 			namespace = known.Namespace
-			hasClass = hasClass || known.Name == class
+			if known.Name == class {
+				hasClass = true
+				break
+			}
 		}
 	}
 	deletion := s.Program + s.KubectlFlags + " -n " + namespace + " delete server ID --target-kubeconfig FILE"

@@ -93,7 +93,7 @@ type place struct {
 	// used is the account that worked; nil if the servers were not read.
 	used    *account.Account
 	servers []provider.Server
-	// partial means that the list lacks existing servers.
+	// partial means that the list lacks existing servers, or could not be read a second time.
 	partial bool
 	// gone are the IDs for which the API returned "not found".
 	gone []string
@@ -245,7 +245,7 @@ func (s *observation) pause(ctx context.Context) error {
 }
 
 // readMissing looks for servers that Machines should have, but that no list shows. It reports whether any list lacks a
-// server that exists.
+// server that exists, or could not be read a second time.
 func (s *observation) readMissing(ctx context.Context) bool {
 	var looks sync.WaitGroup
 	for _, at := range s.places {

@@ -89,8 +89,8 @@ func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookupResult, err
 	}
 }
 
-// errNotShown means that a read that worked did not show the server.
-var errNotShown = errors.New("the read did not show it")
+// errNotShown means that a read did not show the server, or was refused after an accepted DELETE.
+var errNotShown = errors.New("no read shows it")
 
 // deleteUnfound sends a DELETE for the server in the request, if a read shows it.
 func (c *call) deleteUnfound(ctx context.Context) error {

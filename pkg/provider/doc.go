@@ -33,7 +33,8 @@
 //   - a wait that takes too long. For one read: readTimeout in lists.go. For an earlier POST's server to appear in
 //     lists, before the next POST: DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout
 //     in call.go. For the deletion of a failed server to begin: discardTimeout in create.go. For refusals (401, 403,
-//     404) to pass: refusedFor in wait.go. Before a DELETE: lookupTimeout in delete.go, consoleTimeout in console.go
+//     404) to pass: refusedFor in wait.go, refusedRepeat in server.go. Before a DELETE: lookupTimeout and
+//     longLookupTimeout in delete.go, consoleTimeout in console.go
 //   - when a server counts as gone: gone in server.go; when a machine counts as having no server: none in lookup.go
 //   - when a deletion counts as failed or stuck, so that its DELETE is repeated: deletionTimeout, deletionRepeat,
 //     advanceDeletion in server.go

@@ -399,14 +399,41 @@ func TestAMomentOf403EndsNoCreation(t *testing.T) {
 
 // What fails while a call waits is named at its end.
 func TestALateEndNamesTheCallThatFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusBadGateway})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Status: http.StatusBadGateway})
-		_, err := r.create(machine("m1"))
+	const why, withoutMessage = "volume vol-1 cannot be detached", ""
+	always := func(r *rig, status int, message string, operations ...string) {
+		for _, operation := range operations {
+			broken := iaasmock.Fault{Operation: operation, Status: status}
+			if message != withoutMessage {
+				broken.Body = fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)
+			}
+			r.cloud.Inject(broken)
+		}
+	}
+	late := func(t *testing.T, err error, says string) {
 		wantCode(t, err, codes.DeadlineExceeded)
-		wantSaid(t, err.Error(), "NICs: status 502")
+		wantSaid(t, err.Error(), says)
+	}
+	bubble(t, "reads of NICs", func(t *testing.T) {
+		r := newRig(t)
+		always(r, http.StatusBadGateway, withoutMessage, "ListServerNICs", "ListNics")
+		late(t, r.createErr(machine("m1")), "NICs: status 502")
 	})
+	// The pace holds back most repetitions, and the last one.
+	for _, status := range []int{500, 503, 423, 402} {
+		says := fmt.Sprintf("status %d: %s", status, why)
+		bubble(t, fmt.Sprint("DELETEs, ", status), func(t *testing.T) {
+			r := newRig(t)
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			always(r, status, why, "DeleteServer")
+			late(t, r.remove(m), "deleting a server: "+says)
+		})
+		bubble(t, fmt.Sprint("updates of a NIC, ", status), func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(s map[string]any) { s["allowedAddresses"] = []string{"10.96.0.0/11"} })
+			always(r, status, why, "UpdateNic")
+			late(t, r.createErr(machine("m1")), "updating a NIC: "+says)
+		})
+	}
 }
 
 // Lists of the project failed for long, and nobody has asked for one since.

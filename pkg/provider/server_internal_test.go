@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // epoch is the time 0 of the tables.
@@ -322,5 +324,38 @@ func TestOneRefusalEndsNoCall(t *testing.T) {
 	}
 	if err := w.afterRead(t.Context(), refusal, ""); err == nil {
 		t.Error("the second does not")
+	}
+}
+
+// What a request that was held back says of another one's answer is less than that answer.
+func TestTheLastFailedCallIsOneThatWasSent(t *testing.T) {
+	answered := &APIError{Call: callDeleteServer, StatusCode: 500, Message: "it cannot be detached"}
+	refused := &APIError{Call: callDeleteServer, Err: &spi.NotSentError{Attempted: true, Err: errors.New("proxy")}}
+	heldBack := func() *APIError {
+		return &APIError{Call: callDeleteServer, Err: &spi.NotSentError{Err: errors.New("held")}}
+	}
+	first, second := heldBack(), heldBack()
+	read := &APIError{Call: callGetServer, StatusCode: 502}
+	for name, row := range map[string]struct{ before, next, want *APIError }{
+		"an answer, then held back":                {answered, first, answered},
+		"a proxy that refuses, then held back":     {refused, first, refused},
+		"an answer, then a proxy that refuses":     {answered, refused, refused},
+		"held back, then an answer":                {first, answered, answered},
+		"held back twice":                          {first, second, second},
+		"held back at first":                       {nil, first, first},
+		"a read long ago, then a DELETE held back": {read, first, first},
+		"an answer, then a read":                   {answered, read, read},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &call{}
+			for _, failed := range []*APIError{row.before, row.next} {
+				if failed != nil {
+					c.noteFailed(failed)
+				}
+			}
+			if got := c.failed.Load(); got != row.want {
+				t.Errorf("got %v, want %v", got, row.want)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // StackitClient makes the driver's calls to the IaaS API, for one project and region. Every error
@@ -260,6 +261,12 @@ func (e *APIError) Status() int {
 		return 0
 	}
 	return e.StatusCode
+}
+
+// isHeldBack reports whether no attempt at the call was made.
+func (e *APIError) isHeldBack() bool {
+	var notSent *spi.NotSentError
+	return errors.As(e.Err, &notSent) && !notSent.Attempted
 }
 
 func (e *APIError) Unwrap() error { return e.Err }

@@ -72,7 +72,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	}
 	var api *APIError
 	if errors.As(err, &api) {
-		c.failed.Store(api)
+		c.noteFailed(api)
 	}
 	if before == nil || before.Error() != err.Error() { // else each poll would be logged while the same call fails
 		klog.V(2).InfoS("API call failed; retrying", "machine", loggable(c.machine), "machineClass", loggable(c.class),
@@ -116,6 +116,16 @@ func (c *call) placeMissing(err error) error {
 		"(providerSpec.region, secret.region) does not exist: correct the wrong one; "+
 		"if the project was deleted, its servers are gone, too (runbooks.md, \"The project is gone\"): %v",
 		c.ref.project, c.ref.region, err)
+}
+
+// noteFailed records the call's last failed API call. A request that was held back (the pace does so while
+// writes of its kind fail) does not replace an earlier failure of the same kind: only that has the API's reason.
+func (c *call) noteFailed(api *APIError) {
+	before := c.failed.Load()
+	if before != nil && before.Call == api.Call && api.isHeldBack() && !before.isHeldBack() {
+		return
+	}
+	c.failed.Store(api)
 }
 
 // late returns the error of a call that exceeded its deadline.

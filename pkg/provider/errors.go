@@ -523,8 +523,8 @@ var rules = []rule{
 	{ReasonResourceMissing,
 		"a resource in the providerSpec or Secret was not found (image, network, key pair, ...)",
 		func(f *failure) bool {
-			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) && f.api.isOfIaaS &&
-				!IsPlaceMissing(f.err)
+			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone) &&
+				!aboutPlace.MatchString(f.api.Message)
 		}},
 	{ReasonNoServer, "",
 		func(f *failure) bool { return isServerNotFound(f.err) }},

@@ -207,7 +207,8 @@ type APIError struct {
 	// (spi.Message), such as a gateway's page, whose status is ignored. Message determines the error
 	// code for the manager. It may repeat userData, so texts and logs never show it unchanged.
 	Message string
-	// isOfIaaS is true if the answer was {code,msg}: only then a 404 is about the call's resource.
+	// isOfIaaS is true if the answer was {code,msg}: only then a 404 proves that the resource of a read or
+	// DELETE, or the place, does not exist.
 	isOfIaaS bool
 	// foreignCause is the quota or capacity problem in an answer of another form.
 	foreignCause string

@@ -46,6 +46,8 @@ func TestClassify(t *testing.T) {
 		err := &spi.NotSentError{StatusCode: status, Err: errors.New("not sent")}
 		return &APIError{Call: callCreateServer, StatusCode: status, Err: err}
 	}
+	proxyRefuses := &spi.NotSentError{Attempted: true,
+		Err: errors.New("the proxy p:3128 refused the connection with status 403")}
 	decided := make([]bool, len(rules))
 	for _, row := range []struct {
 		reason Reason
@@ -84,7 +86,10 @@ func TestClassify(t *testing.T) {
 			"Authentication failed"},
 		{ReasonCredentialsRefused, api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
 		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
-		// What a proxy answers to CONNECT is all that net/http says of it.
+		{ReasonAPIFailed, sent(proxyRefuses), codes.Unavailable,
+			"reading a server: the proxy p:3128 refused the connection with status 403"},
+		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: proxyRefuses}), codes.Unavailable, "the proxy p:3128 refused"},
+		// Whatever a connection's own error says.
 		{ReasonTokenEndpointDown,
 			sent(&spi.TokenError{Err: &url.Error{Op: "Post", URL: "https://t", Err: errors.New("Authentication failed")}}),
 			codes.Unavailable, "not authenticated"},

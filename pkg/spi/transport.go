@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -95,7 +96,17 @@ func NewTransport() *http.Transport {
 		MaxIdleConnsPerHost:    connections,
 		IdleConnTimeout:        idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeader,
+		OnProxyConnectResponse: checkProxy,
 	})
+}
+
+// checkProxy returns an error for a proxy that refuses to connect: that of net/http is the bare text of the
+// status, such as "Forbidden". It has the proxy's host only, because its URL may have a password.
+func checkProxy(_ context.Context, proxy *url.URL, _ *http.Request, response *http.Response) error {
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy %s refused the connection with status %d", proxy.Host, response.StatusCode)
 }
 
 // bodyReader sends a request and reads the whole answer. So the body counts for the attempt's

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -264,6 +265,32 @@ func TestWhatWasNeverWrittenIsNotSent(t *testing.T) {
 			_, err = (&deadlined{&bodyReader{next: transport, limit: maxAnswer}}).RoundTrip(request)
 			if err == nil || isUnwritten(err) != row.want {
 				t.Errorf("got %v, want that it was not written: %t", err, row.want)
+			}
+		})
+	}
+}
+
+// A proxy that refuses is named, with its status and without its credentials: net/http has only "Forbidden" for it.
+func TestAProxyThatRefusesIsNamed(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusBadGateway,
+		http.StatusServiceUnavailable} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "no way through", status)
+			}))
+			defer proxy.Close()
+			transport := NewTransport()
+			defer transport.CloseIdleConnections()
+			address := strings.TrimPrefix(proxy.URL, "http://")
+			transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: address, User: url.UserPassword("user", "s3cr3t")})
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://iaas.invalid", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = (&deadlined{&bodyReader{next: transport, limit: maxAnswer}}).RoundTrip(request)
+			want := fmt.Sprintf("the proxy %s refused the connection with status %d", address, status)
+			if err == nil || err.Error() != want || !isUnwritten(err) {
+				t.Errorf("got %v, want that nothing was written, and %q", err, want)
 			}
 		})
 	}

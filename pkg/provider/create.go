@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -215,11 +217,15 @@ func (c *creation) post(ctx context.Context, choice apis.Choice) (*Server, error
 		klog.InfoS("Requesting a server with a fallback of its MachineClass", "machine", c.machine, "machineClass", c.class,
 			"machineType", choice.MachineType, "zone", choice.AvailabilityZone)
 	}
+	var written atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { written.Store(true) }})
 	server, err := c.client.CreateServer(ctx, c.serverRequest(choice))
 	switch {
 	case err == nil:
 		end = func(ref *machineRef) { c.memory.accepted(ref, server.ID) }
 		klog.V(2).InfoS("Server creation accepted", "machine", c.machine, "server", server.ID)
+	case !outcomeUnknown(err) && !written.Load():
+		end = c.memory.unsent
 	case !outcomeUnknown(err):
 		end = c.memory.refused
 	}

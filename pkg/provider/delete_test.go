@@ -4,9 +4,12 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -435,6 +438,41 @@ func TestAMachineThatNeverHadAServerGoes(t *testing.T) {
 	}
 }
 
+// A POST of which nothing was written made no server.
+func TestAMachineWhosePOSTWasNeverWrittenGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.behindProxy().Store(true)
+		m := withUID(machine("m1"), "a")
+		for range 3 {
+			wantReason(t, r.createErr(m), provider.ReasonAPIFailed)
+		}
+		r.revokeKey()
+		wantCode(t, r.statusErr(r.deleted(m)), codes.NotFound)
+		wantCode(t, r.remove(m), codes.OK)
+		r.wantCalls("CreateServer", 0)
+	})
+}
+
+// behindProxy puts a proxy before the API. While the result is true, it refuses the POSTs of servers.
+func (r *rig) behindProxy() *atomic.Bool {
+	refuses, network := new(atomic.Bool), r.transport
+	r.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+		if refuses.Load() && request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/servers") {
+			return nil, errors.New("the proxy refused the connection")
+		}
+		return network.RoundTrip(request)
+	})
+	r.restart()
+	return refuses
+}
+
+// revokeKey has the token endpoint refuse the Secret's key, for which there is no token yet.
+func (r *rig) revokeKey() {
+	r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
+	r.secret.Data["serviceAccountKey"] = keys().rotated
+}
+
 // What may have a server stays until a look-up has worked.
 func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 	const tooLate, early = 2 * time.Hour, time.Second
@@ -452,6 +490,23 @@ func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", DropAfter: true, Count: 1})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: time.Minute})
 			wantCode(r.t.(*testing.T), r.createErr(m), codes.Unavailable)
+			return m
+		},
+		"a POST was refused, the next one never written": func(r *rig) *v1alpha1.Machine {
+			proxyRefuses := r.behindProxy()
+			m := met(r)
+			proxyRefuses.Store(true)
+			wantCode(r.t.(*testing.T), r.createErr(m), codes.Unavailable)
+			return m
+		},
+		"a POST was answered 401, its repetition never written": func(r *rig) *v1alpha1.Machine {
+			m := withUID(machine("m1"), "a")
+			r.mustCreate(machine("m0")) // has a token
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
+			works := r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest,
+				Body: `{"error":"invalid_grant"}`})
+			wantReason(r.t.(*testing.T), r.createErr(m), provider.ReasonCredentialsRevoked)
+			works()
 			return m
 		},
 		"one of its name had a POST": func(r *rig) *v1alpha1.Machine { met(r); return withUID(machine("m1"), "b") },
@@ -491,8 +546,7 @@ func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			m := prepare(r)
-			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
-			r.secret.Data["serviceAccountKey"] = keys().rotated
+			r.revokeKey()
 			if err := r.remove(m); reasonOf(err) != provider.ReasonCredentialsRefused {
 				t.Errorf("the manager is told %v", err)
 			}

@@ -60,7 +60,8 @@ type record struct {
 	tried []apis.Choice
 	nics  seenNICs
 	// met is the time of this process's first call for a Machine of this name, used that of the last.
-	// hadServer reports whether it has sent a POST for such a Machine, or seen a server of that name.
+	// hadServer reports whether it has seen a server of that name, or a POST for such a Machine was sent
+	// and has ended.
 	met, used time.Time
 	hadServer bool
 }
@@ -133,8 +134,8 @@ func (r *record) setServer(serverID string) {
 }
 
 // memory has the records of a process, one per Machine. Its rule: never POST without a look-up that
-// could have seen the result of every earlier POST (claim). A POST ends with accepted, refused or
-// lost, and is open until the server in its answer was read and is proved gone, or until look-ups
+// could have seen the result of every earlier POST (claim). A POST ends with accepted, refused, unsent
+// or lost, and is open until the server in its answer was read and is proved gone, or until look-ups
 // prove that there is no server. While it is open, a look-up that does not show its server proves
 // nothing until settle has passed.
 //
@@ -200,12 +201,12 @@ func (m *memory) found(ref *machineRef) { m.apply(ref, func(r *record) { r.hadSe
 
 // neverHadServer reports whether the Machine never had a server, provided that only this process
 // has acted since it was created: the process has known the Machine since its first hour, and no
-// Machine of its name had a server.
+// Machine of its name had a server. A POST of which nothing was written made none.
 func (m *memory) neverHadServer(ref *machineRef) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.records[ref.machineKey]
-	return ok && !r.hadServer && r.met.Sub(ref.created) < recordLifetime-clockSkew
+	return ok && !r.hadServer && !r.hasOpenPost() && r.met.Sub(ref.created) < recordLifetime-clockSkew
 }
 
 // get returns a copy of the Machine's record. For a record in another place it has only the owner.
@@ -271,7 +272,7 @@ func (m *memory) claim(ref *machineRef, class string, choice apis.Choice, lookup
 		}
 		err = nil
 		r.own(ref)
-		r.post, r.hadServer = post{sent: now, class: class, choice: choice}, true
+		r.post = post{sent: now, class: class, choice: choice}
 		if isUnseen { // whichever Machine asks next
 			held.posts++
 			held.until = now.Add(held.wait())
@@ -308,7 +309,7 @@ func (m *memory) saw(where place, servers ...Server) {
 // accepted ends a POST whose answer named the server. The first read confirms its owner.
 func (m *memory) accepted(ref *machineRef, serverID string) {
 	m.change(ref, func(r *record) {
-		r.post.ended, r.post.named, r.post.isOpen = m.clock.Now(), serverID, true
+		r.post.ended, r.post.named, r.post.isOpen, r.hadServer = m.clock.Now(), serverID, true, true
 		r.setServer(serverID)
 		r.isUnread = true
 	})
@@ -316,6 +317,12 @@ func (m *memory) accepted(ref *machineRef, serverID string) {
 
 // refused ends a POST that cannot have created a server: the class's next one may follow.
 func (m *memory) refused(ref *machineRef) {
+	m.change(ref, func(r *record) { r.hadServer = true })
+	m.unsent(ref)
+}
+
+// unsent is refused for a POST of which nothing was written: it counts as if there had been none.
+func (m *memory) unsent(ref *machineRef) {
 	m.change(ref, func(r *record) {
 		r.post.ended = m.clock.Now()
 		key := placedClass{ref.place, r.post.class}
@@ -327,7 +334,7 @@ func (m *memory) refused(ref *machineRef) {
 
 // lost ends a POST that may have created a server.
 func (m *memory) lost(ref *machineRef) {
-	m.change(ref, func(r *record) { r.post.ended, r.post.isOpen = m.clock.Now(), true })
+	m.change(ref, func(r *record) { r.post.ended, r.post.isOpen, r.hadServer = m.clock.Now(), true, true })
 }
 
 // adopt records a server as the Machine's, after a read and a check that it is ours.
@@ -479,7 +486,7 @@ func (m *memory) take(ref *machineRef, change func(*record)) {
 		case r.isBound(ref):
 			return
 		default:
-			*r = record{place: ref.place, met: r.met, used: r.used, hadServer: r.hadServer}
+			*r = record{place: ref.place, met: r.met, used: r.used, hadServer: r.hadServer || r.hasOpenPost()}
 		}
 		change(r)
 	})

@@ -258,3 +258,38 @@ func TestAMachineOfWhichLittleIsKnownMayHaveHadAServer(t *testing.T) {
 		t.Error("it had none, though all that was known is forgotten")
 	}
 }
+
+// Only a POST of which nothing was written made no server for sure, and only once it has ended.
+func TestAPOSTThatWasNotSentCountsForNothing(t *testing.T) {
+	m1 := refOf("m1")
+	moved := with(refOf("m1"), func(ref *machineRef) { ref.uid, ref.region = "another", "eu02" })
+	for name, row := range map[string]struct {
+		end  func(n notebook)
+		want bool
+	}{
+		"not sent":                    {func(n notebook) { n.unsent(m1) }, true},
+		"in flight":                   {func(notebook) {}, false},
+		"refused":                     {func(n notebook) { n.refused(m1) }, false},
+		"lost":                        {func(n notebook) { n.lost(m1) }, false},
+		"lost, and none proved":       {func(n notebook) { n.lost(m1); n.provedNone(m1, epoch.Add(testSettle)) }, false},
+		"accepted":                    {func(n notebook) { n.accepted(m1, "s1") }, false},
+		"accepted, and gone":          {func(n notebook) { n.accepted(m1, "s1"); n.serverGone(m1, "s1") }, false},
+		"not sent, and one was found": {func(n notebook) { n.found(m1); n.unsent(m1) }, false},
+		"in flight, and the next Machine is elsewhere": {func(n notebook) {
+			_ = n.claim(moved, "a", apis.Choice{}, epoch)
+			n.unsent(moved)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNotebook()
+			if err := n.claim(m1, "a", apis.Choice{}, epoch); err != nil {
+				t.Fatal(err)
+			}
+			row.end(n)
+			asked := with(m1, func(ref *machineRef) { ref.created = epoch })
+			if got := n.neverHadServer(asked); got != row.want {
+				t.Errorf("got %t that no server can exist, want %t", got, row.want)
+			}
+		})
+	}
+}

@@ -106,6 +106,10 @@ func TestAGatewayThatAnswersForMinutes(t *testing.T) {
 				err := call()
 				wantReason(t, err, provider.ReasonAPIFailed)
 				wantSaid(t, err.Error(), fmt.Sprintf("status %d, not the API's answer", code))
+				isHinted := strings.Contains(err.Error(), "belong to the same environment")
+				if isHinted != (code == http.StatusUnauthorized) {
+					t.Errorf("%v: a hint at the credentials: %t", err, isHinted)
+				}
 			}
 			if tokens := r.cloud.CallCounts()["Token"]; code == http.StatusUnauthorized && tokens > 15 {
 				t.Errorf("%d tokens for 3 calls of 30 s and more: reads are to pause", tokens)

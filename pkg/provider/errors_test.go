@@ -165,7 +165,7 @@ func TestClassify(t *testing.T) {
 		{ReasonAPIFailed, page(callGetServer, 404, "<html>"), codes.Unavailable, "status 404, not the API's answer"},
 		{ReasonAPIFailed, page(callGetServer, 403, "<html>"), codes.Unavailable, "status 403, not the API's answer"},
 		{ReasonAPIFailed, page(callGetServer, 401, "Jwks doesn't have key"), codes.Unavailable,
-			"status 401, not the API's answer"},
+			"status 401, not the API's answer: if it lasts, check that the credentials and the API's endpoint belong to"},
 		{ReasonAPIFailed, page(callCreateServer, 400, "<html>"), codes.Unavailable, "status 400, not the API's answer"},
 		{ReasonAPIFailed, page(callCreateServer, 409, "<html>"), codes.Unavailable, "status 409, not the API's answer"},
 		{ReasonAPIFailed, page(callCreateServer, 200, "<html>"), codes.Unavailable, "status 200, not the API's answer"},

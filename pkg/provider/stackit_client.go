@@ -226,11 +226,19 @@ type APIError struct {
 	Err error
 }
 
+// foreignCredentials is the hint for a gateway that does not know the key with which a token was signed. The
+// answer passes while the gateway learns a new key; for a token of another environment it lasts
+// (terraform-provider-stackit #709).
+const foreignCredentials = "if it lasts, check that the credentials and the API's endpoint belong to the same " +
+	"environment of STACKIT"
+
 // Error implements error. The text never contains a body that is not in the API's form.
 func (e *APIError) Error() string {
 	switch {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
+	case e.Message == "" && e.StatusCode == http.StatusUnauthorized && e.foreignCause == "":
+		return fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, foreignCredentials)
 	case e.Message == "":
 		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode,
 			e.foreignCause), ": ")

@@ -86,10 +86,15 @@ func headerHint(text string) string {
 
 // lineHint returns a hint about the lines of user data; "" if they look right.
 func lineHint(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
+	line, rest, _ := strings.Cut(text, "\n")
 	behind, isConfig := strings.CutPrefix(line, cloudConfig)
 	behind = strings.TrimLeft(behind, " ")
+	isOneLine := strings.TrimSpace(rest) == ""
 	switch {
+	case isOneLine && strings.Contains(line, `\n`) && !strings.HasPrefix(line, "{"):
+		return `has \n as text instead of line breaks: use | in YAML, or double quotes`
+	case isOneLine && needsLines(line):
+		return "has no second line, and its first one alone does nothing: keep its line breaks (| in YAML, not >)"
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
 		return "has Windows line endings: the interpreter in its first line is not found; save it with Unix line endings"
 	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(behind) != "" && behind[0] != '#':
@@ -105,6 +110,12 @@ func lineHint(text string) string {
 		}
 	}
 	return ""
+}
+
+// needsLines reports whether the first line is a header whose content is in the lines below it. #include may have an
+// address in its own line, and a #cloud-config without settings is valid.
+func needsLines(line string) bool {
+	return strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "#include") && !strings.HasPrefix(line, cloudConfig)
 }
 
 func placeholderHint(text string, isSecret bool) string {

@@ -419,7 +419,9 @@ func TestIdentity(t *testing.T) {
 // User data that cannot work makes a server that never joins, and nobody is told why.
 func TestUserDataHints(t *testing.T) {
 	const good = "#cloud-config\nhostname: <<MACHINE_NAME>>\nruncmd: [[kubeadm, join, --token=<<BOOTSTRAP_TOKEN>>]]\n"
+	const asText, oneLine = `has \n as text instead of line breaks`, "has no second line"
 	encode := base64.StdEncoding.EncodeToString
+	literal := strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace
 	for name, row := range map[string]struct{ text, secret, class string }{
 		"cloud-config": {good, "", "which the manager replaces only in a Secret's userData"},
 		"a script":     {"#!/bin/bash\ncat <<EOF\n<<-EOF\nEOF\n", "", ""},
@@ -455,10 +457,21 @@ func TestUserDataHints(t *testing.T) {
 		"a key that is twice":        {"#cloud-config\na: 1\na: 2\n", "", ""},
 		"a blank behind it":          {"#cloud-config \nhostname: a\n", "", ""},
 		"Mime in another case":       {"Mime-Version: 1.0\n", "", ""},
-		"as long as OpenStack takes": {"#!" + strings.Repeat("a", 49147), "", ""},
-		"longer than OpenStack takes": {"#!" + strings.Repeat("a", 49148), "has 49150 bytes, 65536 in base64: OpenStack",
+		"as long as OpenStack takes": {"#!\n" + strings.Repeat("a", 49146), "", ""},
+		"longer than OpenStack takes": {"#!\n" + strings.Repeat("a", 49147), "has 49150 bytes, 65536 in base64: OpenStack",
 			"has 49150 bytes, 65536 in base64: OpenStack"},
-		"compressed": {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
+		"text for line breaks": {literal(good), asText, asText},
+		"text for line breaks in a script": {literal("#!/bin/bash\nset -e\nkubeadm join s3cr3t\n") + "\n", asText,
+			asText},
+		"text for line breaks in MIME":  {literal("MIME-Version: 1.0\r\nContent-Type: text/plain\r\n"), asText, asText},
+		"text of JSON with line breaks": {`{"ignition": {}, "systemd": {"units": [{"contents": "a\nb"}]}}`, "", ""},
+		"a backslash further down":      {"#!/bin/sh\nprintf 'a\\n'\n", "", ""},
+		"folded script":                 {"#!/bin/bash set -e kubeadm join s3cr3t\n", oneLine, oneLine},
+		"folded template":               {"## template: jinja #cloud-config hostname: a\n", oneLine, oneLine},
+		"a script below a blank line":   {"#!/bin/bash\n\nkubeadm join", "", ""},
+		"a list of addresses":           {"#include https://example.com/a\n", "", ""},
+		"a config without settings":     {"#cloud-config\n", "", ""},
+		"compressed":                    {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

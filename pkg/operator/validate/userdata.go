@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +48,7 @@ func userDataHint(text string, isSecret bool) string {
 	case !hasHeader(text):
 		return headerHint(text)
 	}
-	return cmp.Or(lineHint(text), placeholderHint(text, isSecret), lengthHint(text))
+	return cmp.Or(lineHint(text), contentHint(text), placeholderHint(text, isSecret), lengthHint(text))
 }
 
 // maxOpenStackUserData is the maximum length of user data in OpenStack, in bytes of base64. Which limit the API has was
@@ -87,8 +90,7 @@ func headerHint(text string) string {
 // lineHint returns a hint about the lines of user data; "" if they look right.
 func lineHint(text string) string {
 	line, rest, _ := strings.Cut(text, "\n")
-	behind, isConfig := strings.CutPrefix(line, cloudConfig)
-	behind = strings.TrimLeft(behind, " ")
+	behind := strings.TrimSpace(strings.TrimPrefix(line, cloudConfig))
 	isOneLine := strings.TrimSpace(rest) == ""
 	switch {
 	case isOneLine && strings.Contains(line, `\n`) && !strings.HasPrefix(line, "{"):
@@ -97,19 +99,60 @@ func lineHint(text string) string {
 		return "has no second line, and its first one alone does nothing: keep its line breaks (| in YAML, not >)"
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
 		return "has Windows line endings: the interpreter in its first line is not found; save it with Unix line endings"
-	case strings.HasPrefix(line, cloudConfig+" ") && strings.TrimSpace(behind) != "" && behind[0] != '#':
+	case strings.HasPrefix(line, cloudConfig+" ") && behind != "" && behind[0] != '#':
 		return "has its text behind " + cloudConfig + ", where it is all a comment: keep its line breaks (| in YAML, not >)"
-	case isConfig && (strings.TrimSpace(behind) == "" || behind[0] == '#'):
-		// Duplicate keys are fine: Python takes the last.
-		if err := yaml.Unmarshal([]byte(text), new(yaml.Node)); err != nil {
-			hint := "is not YAML: cloud-init cannot read it"
-			if wrong, _ := notYAML(err); wrong > 1 { // not every error has a line, and the first one is a comment
-				hint += fmt.Sprintf("; see its line %d", wrong)
-			}
-			return hint
-		}
 	}
 	return ""
+}
+
+// contentHint returns a hint about user data that its reader cannot decode; "" if it can.
+func contentHint(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	behind, isConfig := strings.CutPrefix(line, cloudConfig)
+	behind = strings.TrimSpace(behind)
+	switch {
+	case strings.HasPrefix(text, "{") && !json.Valid([]byte(text)):
+		return "is not JSON: Ignition cannot read it" + templateHint(text)
+	case isConfig && (behind == "" || behind[0] == '#'):
+		return configHint(text)
+	}
+	return ""
+}
+
+// configHint returns why cloud-init cannot read a #cloud-config, which must be one YAML document with a map; "" if it
+// can, or if there are only comments.
+func configHint(text string) string {
+	decoder, document := yaml.NewDecoder(strings.NewReader(text)), &yaml.Node{}
+	err := decoder.Decode(document)
+	if errors.Is(err, io.EOF) {
+		return ""
+	}
+	if err == nil {
+		err = document.Decode(new(any)) // a template is YAML, but its keys are maps
+	}
+	var duplicateKey *yaml.TypeError // Python takes the last
+	if err != nil && !errors.As(err, &duplicateKey) {
+		hint := "is not YAML: cloud-init cannot read it"
+		if wrong, _ := notYAML(err); wrong > 1 { // not every error has a line, and the first one is a comment
+			hint += fmt.Sprintf("; see its line %d", wrong)
+		}
+		return hint + templateHint(text)
+	}
+	if tag := document.Content[0].ShortTag(); tag != "!!map" && tag != "!!null" {
+		return "is not a map in YAML: cloud-init ignores it"
+	}
+	if !errors.Is(decoder.Decode(document), io.EOF) {
+		return "has a second YAML document below a line ---: cloud-init reads none of them"
+	}
+	return ""
+}
+
+// templateHint returns what to add to the hint for a text that may be a template.
+func templateHint(text string) string {
+	if !strings.Contains(text, "{{") {
+		return ""
+	}
+	return "; a template must be rendered first"
 }
 
 // needsLines reports whether the first line is a header whose content is in the lines below it. #include may have an

@@ -420,6 +420,7 @@ func TestIdentity(t *testing.T) {
 func TestUserDataHints(t *testing.T) {
 	const good = "#cloud-config\nhostname: <<MACHINE_NAME>>\nruncmd: [[kubeadm, join, --token=<<BOOTSTRAP_TOKEN>>]]\n"
 	const asText, oneLine = `has \n as text instead of line breaks`, "has no second line"
+	const notJSON, twoDocuments = "is not JSON: Ignition cannot read it", "has a second YAML document"
 	encode := base64.StdEncoding.EncodeToString
 	literal := strings.NewReplacer("\r", `\r`, "\n", `\n`).Replace
 	for name, row := range map[string]struct{ text, secret, class string }{
@@ -471,6 +472,24 @@ func TestUserDataHints(t *testing.T) {
 		"a script below a blank line":   {"#!/bin/bash\n\nkubeadm join", "", ""},
 		"a list of addresses":           {"#include https://example.com/a\n", "", ""},
 		"a config without settings":     {"#cloud-config\n", "", ""},
+		"template of Helm":              {"{{ .Values.s3cr3t }}", notJSON, notJSON},
+		"JSON with another comma":       {`{"ignition": {"version": "3.4.0",}}`, notJSON, notJSON},
+		"JSON that ends early":          {"{\n  \"ignition\": {\n", notJSON, notJSON},
+		"JSON with more behind it":      {`{"ignition": {}} {}`, notJSON, notJSON},
+		"JSON over several lines":       {"{\n  \"ignition\": {}\n}\n", "", ""},
+		"template of Helm in YAML": {"#cloud-config\nhostname: {{ .Values.s3cr3t }}\n",
+			"is not YAML: cloud-init cannot read it; a template must be rendered first", "a template must be rendered"},
+		"template of Jinja":             {"## template: jinja\n#cloud-config\nhostname: {{ v1.local_hostname }}\n", "", ""},
+		"template in a string":          {"#cloud-config\nruncmd:\n- docker ps --format '{{.ID}}'\n", "", ""},
+		"a list":                        {"#cloud-config\n- s3cr3t\n", "is not a map", "is not a map"},
+		"a text":                        {"#cloud-config\ns3cr3t\n", "is not a map", "is not a map"},
+		"comments alone":                {"#cloud-config\n# nothing\n", "", ""},
+		"two documents":                 {"#cloud-config\na: 1\n---\nb: 2\n", twoDocuments, twoDocuments},
+		"an empty document behind it":   {"#cloud-config\na: 1\n---\n", twoDocuments, twoDocuments},
+		"broken in its second document": {"#cloud-config\na: 1\n---\nb: [\n", twoDocuments, twoDocuments},
+		"start and end of one document": {"#cloud-config\n---\na: 1\n...\n", "", ""},
+		"keys that are merged":          {"#cloud-config\na: &a {b: 1}\nc: {<<: *a, b: 2, 3: 4}\n", "", ""},
+		"an archive":                    {"#cloud-config-archive\n- type: text/cloud-config\n", "", ""},
 		"compressed":                    {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {

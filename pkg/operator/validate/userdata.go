@@ -29,12 +29,20 @@ var userDataHeaders = []string{
 
 const cloudConfig = "#cloud-config"
 
+// The manager replaces two placeholders in a Secret's user data, in these spellings only (v0.62.1 userdata.go:29, 37).
 var (
-	// placeholders match the placeholders that the manager replaces in a Secret's user data (v0.62.1 userdata.go:29), and
-	// similar ones.
-	placeholders      = regexp.MustCompile(`<<[A-Za-z][A-Za-z_-]*>>`)
-	knownPlaceholders = []string{"<<BOOTSTRAP_TOKEN>>", "<<MACHINE_NAME>>"}
+	replacedPlaceholders = []string{"<<BOOTSTRAP_TOKEN>>", "<<MACHINE_NAME>>"}
+	// urlEncodedPlaceholders are in files of Ignition.
+	urlEncodedPlaceholders = []string{"%3C%3CBOOTSTRAP_TOKEN%3E%3E", "%3C%3CMACHINE_NAME%3E%3E"}
 )
+
+// placeholders match these, similar ones, and the manager's names in other spellings: in any case, with blanks, with
+// brackets that an encoder escaped, or with one bracket, unless a redirection follows.
+var placeholders = regexp.MustCompile(`<<[A-Za-z][A-Za-z0-9_-]*>>` +
+	`|(?i:(?:<|&lt;|\\u003c|%3c){2} *` + replacedNames + ` *(?:>|&gt;|\\u003e|%3e){2})` +
+	`|(?i:<` + replacedNames + `>\B)`)
+
+const replacedNames = `(?:bootstrap[ _-]?token|machine[ _-]?name)`
 
 // userDataHint returns why user data probably has no effect on a server, and what to do; "" if it looks right. isSecret
 // means that it is from a Secret, where the manager replaces placeholders. The hint quotes only placeholders: user data
@@ -163,11 +171,12 @@ func needsLines(line string) bool {
 
 func placeholderHint(text string, isSecret bool) string {
 	for _, found := range placeholders.FindAllString(text, -1) {
-		switch isKnown := slices.Contains(knownPlaceholders, found); {
-		case isKnown && !isSecret:
+		isReplaced := slices.Contains(replacedPlaceholders, found) || slices.Contains(urlEncodedPlaceholders, found)
+		switch {
+		case isReplaced && !isSecret:
 			return "has " + found + ", which the manager replaces only in a Secret's userData: move it there"
-		case !isKnown && isSecret && !isHeredoc(text, found):
-			return "has " + found + ", which nothing replaces: must be " + strings.Join(knownPlaceholders, " or ")
+		case !isReplaced && isSecret && !isHeredoc(text, found) && !isElement(text, found):
+			return "has " + found + ", which nothing replaces: must be " + strings.Join(replacedPlaceholders, " or ")
 		}
 	}
 	return ""
@@ -177,11 +186,16 @@ func placeholderHint(text string, isSecret bool) string {
 // line has only its word.
 func isHeredoc(text, found string) bool {
 	_, after, _ := strings.Cut(text, found)
-	word := strings.Trim(found, "<>")
+	word := strings.Trim(found, "<> ")
 	for line := range strings.Lines(after) {
 		if strings.TrimSpace(line) == word {
 			return true
 		}
 	}
 	return false
+}
+
+// isElement reports whether what looks like a placeholder is an element of XML: it has an end tag.
+func isElement(text, found string) bool {
+	return strings.Contains(text, "</"+strings.Trim(found, "<>")+">")
 }

@@ -490,7 +490,24 @@ func TestUserDataHints(t *testing.T) {
 		"start and end of one document": {"#cloud-config\n---\na: 1\n...\n", "", ""},
 		"keys that are merged":          {"#cloud-config\na: &a {b: 1}\nc: {<<: *a, b: 2, 3: 4}\n", "", ""},
 		"an archive":                    {"#cloud-config-archive\n- type: text/cloud-config\n", "", ""},
-		"compressed":                    {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
+		"placeholder with blanks": {"#!/bin/sh\njoin << BOOTSTRAP_TOKEN >>\n",
+			"has << BOOTSTRAP_TOKEN >>, which nothing", ""},
+		"placeholder in lower case": {"#!/bin/sh\njoin <<bootstrap_token>>\n",
+			"has <<bootstrap_token>>, which nothing", ""},
+		"placeholder with one bracket": {"#!/bin/sh\njoin <BOOTSTRAP_TOKEN>\n", "has <BOOTSTRAP_TOKEN>, which nothing", ""},
+		"placeholder of words": {"#!/bin/sh\njoin '<<Machine Name>>'\n",
+			"has <<Machine Name>>, which nothing", ""},
+		"placeholder that lacks one":    {"#!/bin/sh\njoin '<<MACHINE_NAME>'\n", "has <MACHINE_NAME>, which nothing", ""},
+		"placeholder with a number":     {"#!/bin/sh\njoin '<<TOKEN_2>>'\n", "has <<TOKEN_2>>, which nothing", ""},
+		"placeholder escaped for HTML":  {"#!/bin/sh\njoin &lt;&lt;MACHINE_NAME&gt;&gt;\n", "&gt;, which nothing", ""},
+		"placeholder escaped in JSON":   {`{"name": "\u003c\u003cMACHINE_NAME\u003e\u003e"}`, "\\u003e, which nothing", ""},
+		"placeholder encoded otherwise": {`{"url": "data:,%3c%3cMACHINE_NAME%3e%3e"}`, "%3e%3e, which nothing", ""},
+		"placeholder encoded for a URL": {`{"url": "data:,%3C%3CMACHINE_NAME%3E%3E"}`, "", "only in a Secret's userData"},
+		"brackets of redirections": {"#!/bin/sh\nsort <FILE >OUT\nsort < FILE > OUT\nx=$((1 << N >> 2))\n" +
+			"sort <machine_name >OUT\nsort <machine_name>OUT\n", "", ""},
+		"brackets of XML":          {"#!/bin/sh\necho \"<machineName>$x</machineName><a>b</a>\"\n", "", ""},
+		"heredoc like a machine's": {"#!/bin/sh\ncat << MACHINE_NAME >> file\na\nMACHINE_NAME\n", "", ""},
+		"compressed":               {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

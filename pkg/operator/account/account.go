@@ -504,6 +504,40 @@ func FailureText(err error) string {
 	return text
 }
 
+// CredentialsRemedy returns the remedy for credentials that cannot be used; "" for a key, where the error contains it.
+func CredentialsRemedy(err *spi.CredentialsError) string {
+	if err.Identity {
+		return "renew the token, or correct the workload identity's fields in the Secret"
+	}
+	return ""
+}
+
+// RefusedRemedy reports whether an error of a read means that the account's credentials cannot be used, or were refused
+// by the token endpoint or the API, and returns the remedy; "" if the error contains it.
+func (a *Account) RefusedRemedy(err error) (remedy string, isRefused bool) {
+	var unusable *spi.CredentialsError
+	var token *spi.TokenError
+	switch {
+	case errors.As(err, &unusable):
+		return CredentialsRemedy(unusable), true
+	case errors.As(err, &token):
+		return a.tokenRemedy(), token.Refused
+	default:
+		return "check the clock, and that the endpoints of API and token belong to the same environment of STACKIT",
+			Status(err) == http.StatusUnauthorized && !a.access.Sessions.Config.NoAuth
+	}
+}
+
+// tokenRemedy returns what to do if the token endpoint refuses.
+func (a *Account) tokenRemedy() string {
+	if secret, _ := apis.DecodeSecret(a.Secret.Data); secret.HasIdentity() {
+		return "check that the service account has a federated identity provider " +
+			"with the token's issuer, subject and audience; or correct the clock"
+	}
+	return "create a new key: this key was deleted or deactivated, has expired, " +
+		"or belongs to another environment of STACKIT; or correct the clock"
+}
+
 // keyExpiresSoon is how long before its expiry a key should be replaced.
 const keyExpiresSoon = 14 * 24 * time.Hour
 

@@ -72,7 +72,7 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	var unusable *spi.CredentialsError
 	var status apierrors.APIStatus
 	if errors.As(problem, &unusable) {
-		remedy = credentialsRemedy(unusable)
+		remedy = account.CredentialsRemedy(unusable)
 		if subject == subjectCredentials && unusable.Identity {
 			subject = subjectIdentity
 		} else if subject == subjectCredentials {
@@ -89,15 +89,6 @@ func (d *Doctor) reportCredentials(subject string, problem error) {
 	default:
 		d.wrong(subject, problem.Error(), remedy)
 	}
-}
-
-// credentialsRemedy returns the remedy for credentials that give no session; "" for a key, where
-// the error contains it.
-func credentialsRemedy(err *spi.CredentialsError) string {
-	if err.Identity {
-		return "renew the token, or correct the workload identity's fields in the Secret"
-	}
-	return ""
 }
 
 // checkCredentials checks the service-account key or the workload identity locally. It runs before the API is called,
@@ -184,23 +175,23 @@ func (p *accountCheck) checkToken(context.Context) {
 		return
 	}
 	const subject = "token"
-	endpoint, refused := p.tokenEndpoint()
+	endpoint := p.tokenEndpoint()
+	remedy, isRefused := p.RefusedRemedy(p.first.err)
 	var failure *spi.TokenError
 	var unusable *spi.CredentialsError
 	var unanswered *url.Error
 	switch err := p.first.err; {
 	case errors.As(err, &unusable):
-		p.wrong(subject, "not requested: "+unusable.Error(), credentialsRemedy(unusable))
+		p.wrong(subject, "not requested: "+unusable.Error(), remedy)
 	case errors.Is(err, spi.ErrNoIdentityFile):
 		p.unknown(subject, "not requested: "+err.Error()+": "+account.NoIdentityFile, account.RemedyIdentityFile)
-	case errors.As(err, &failure) && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
+	case errors.As(err, &failure) && isRefused:
+		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), remedy)
 	case errors.As(err, &failure):
 		p.unknown(subject, fmt.Sprintf("not granted by %s: %v", endpoint, failure),
 			"try again later; if the problem persists, check the endpoint, and the proxy and the CAs of this computer")
-	case account.Status(p.first.err) == http.StatusUnauthorized:
-		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
-			"check the clock, and that the endpoints of API and token belong to the same environment of STACKIT")
+	case isRefused:
+		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint), remedy)
 	case errors.As(err, &unanswered), errors.Is(err, context.DeadlineExceeded):
 		p.notTried("the token: no answer of the API shows whether it accepts the token")
 	default:
@@ -208,17 +199,16 @@ func (p *accountCheck) checkToken(context.Context) {
 	}
 }
 
-// tokenEndpoint returns the URL of the token endpoint, and what to do if it refuses.
-func (p *accountCheck) tokenEndpoint() (url, remedy string) {
+// tokenEndpoint returns the URL of the token endpoint.
+func (p *accountCheck) tokenEndpoint() string {
 	if p.secret.HasIdentity() {
-		return p.Sessions.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
-			"with the token's issuer, subject and audience; or correct the clock"
+		return p.Sessions.Config.IdentityEndpoint()
 	}
-	if key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey); err == nil {
-		url = key.TokenEndpoint
+	key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey)
+	if err != nil {
+		return ""
 	}
-	return url, "create a new key: this key was deleted or deactivated, has expired, " +
-		"or belongs to another environment of STACKIT; or correct the clock"
+	return key.TokenEndpoint
 }
 
 // driverRead is a read that the driver makes.
@@ -296,9 +286,7 @@ func (p *accountCheck) anyNetwork() string {
 // checkReads makes each of the driver's reads, until the API does not answer.
 func (p *accountCheck) checkReads(ctx context.Context) {
 	var token *spi.TokenError
-	var unusable *spi.CredentialsError
-	isRefused := account.Status(p.first.err) == http.StatusUnauthorized && !p.Sessions.Config.NoAuth
-	if isRefused || errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) {
+	if _, isRefused := p.RefusedRemedy(p.first.err); isRefused || errors.As(p.first.err, &token) {
 		p.notTried("reads of the API: there is no token")
 		return
 	}

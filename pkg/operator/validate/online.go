@@ -78,17 +78,26 @@ func (v *validator) checkOnline(ctx context.Context) {
 	for _, c := range catalogues {
 		c.checkQuota(ctx)
 		c.checkAccess(ctx)
-		if c.failure != nil {
-			text, remedy := account.FailureText(c.failure), "try again later"
-			if provider.ReasonIn(text) == provider.ReasonCredentialsRefused || errors.Is(c.failure, spi.ErrNoIdentityFile) {
-				remedy = "" // the text says it
-			}
-			c.add(report.Unknown, fmt.Sprintf("%s; not fully checked: %s", text, report.Some(c.unchecked)), remedy)
-		}
+		c.reportFailure()
 		if len(c.notChecked) > 0 {
 			c.add(report.Hint, "not checked: "+strings.Join(c.notChecked, ", "), "")
 		}
 	}
+}
+
+// reportFailure reports the read that failed. Credentials that are refused are wrong, not unknown.
+func (c *catalogue) reportFailure() {
+	if c.failure == nil {
+		return
+	}
+	verdict, remedy := report.Unknown, "try again later"
+	if fix, isRefused := c.account.RefusedRemedy(c.failure); isRefused {
+		verdict, remedy = report.Wrong, fix
+	} else if errors.Is(c.failure, spi.ErrNoIdentityFile) {
+		remedy = "" // the text says it
+	}
+	c.add(verdict, fmt.Sprintf("%s; not fully checked: %s", account.FailureText(c.failure), report.Some(c.unchecked)),
+		remedy)
 }
 
 // check checks everything that a class names, except fields already reported.

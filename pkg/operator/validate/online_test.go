@@ -318,14 +318,10 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	const both = "MachineClass default/worker, MachineClass default/second"
 	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
-	refused := iaasmock.Fault{Operation: "Token", Status: 400, Body: `{"error":"invalid_grant"}`}
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
 		says  string
 	}{
-		"key is refused": {refused, string(provider.ReasonCredentialsRefused)},
-		"API refuses": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401},
-			string(provider.ReasonCredentialsRefused)},
 		"token endpoint fails": {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown)},
 		"no answers": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true},
 			"not fully checked: " + both},
@@ -351,12 +347,38 @@ func TestOutage(t *testing.T) {
 			if count := result.Findings.Count(); count[report.Unknown] != 1 || count[report.Wrong] != 0 {
 				t.Errorf("got %v, want one finding", result.Findings)
 			}
-			isRefused := row.says == string(provider.ReasonCredentialsRefused)
-			if last := result.Findings[len(result.Findings)-1]; isRefused == (last.Remedy == "try again later") {
+			if last := result.Findings[len(result.Findings)-1]; last.Remedy != "try again later" {
 				t.Errorf("the advice is %q", last.Remedy)
 			}
 			if calls := cloud.CallCounts(); calls["GetNetwork"] > 0 || slices.Max(slices.Collect(maps.Values(calls))) > 20 {
 				t.Errorf("calls %v, want no others", calls)
+			}
+		})
+	}
+}
+
+// Credentials that are refused are wrong, as for the doctor: no later attempt succeeds with them.
+func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		fault  iaasmock.Fault
+		remedy string
+	}{
+		"by the token endpoint": {iaasmock.Fault{Operation: "Token", Status: 400, Body: `{"error":"invalid_grant"}`},
+			"create a new key: this key was deleted or deactivated, has expired, " +
+				"or belongs to another environment of STACKIT; or correct the clock"},
+		"by the API": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401},
+			"check the clock, and that the endpoints of API and token belong to the same environment of STACKIT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, cloud := online(t)
+			cloud.Inject(row.fault)
+			result := run(t, access, good(t), Options{Online: true})
+			expect(t, result, report.ExitWrong, string(provider.ReasonCredentialsRefused),
+				"not fully checked: MachineClass default/worker; "+row.remedy)
+			if len(result.Findings) != 1 {
+				t.Errorf("got %v, want one finding", result.Findings)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ package validate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine"
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // managerClassKind is the only class.kind for which the manager creates machines and keeps the class in use (v0.62.1
@@ -45,6 +47,37 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 		}
 	}
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
+	v.checkProviderID(on, given)
+}
+
+// unknownProject is the project of a class whose Secret is unknown. No ProviderID has it.
+const unknownProject = "<projectId>"
+
+// checkProviderID checks a Machine's ProviderID as the driver does, which refuses every call with a wrong one. If the
+// class's project is unknown, any project may be right.
+func (v *validator) checkProviderID(on *object, given *v1alpha1.Machine) {
+	id := given.Spec.ProviderID
+	if id == "" {
+		return
+	}
+	project := v.projectOf(client.ObjectKey{Namespace: on.namespace, Name: given.Spec.Class.Name})
+	named, _, _ := strings.Cut(strings.TrimPrefix(id, providerid.Scheme+"://"), "/")
+	if project == unknownProject && validation.IsUUID(named) {
+		project = named
+	}
+	if _, err := providerid.Parse(id, project); err != nil {
+		v.report(on, report.Wrong, "spec.providerID", err.Error())
+	}
+}
+
+// projectOf returns the project of a class's Secret, or unknownProject.
+func (v *validator) projectOf(class client.ObjectKey) string {
+	for _, known := range v.classes {
+		if known.key() == class && known.secrets != nil && validation.IsUUID(known.inputs.Secret.ProjectID) {
+			return known.inputs.Secret.ProjectID
+		}
+	}
+	return unknownProject
 }
 
 // checkDeployment checks a MachineDeployment by the rules of the manager. It need not check the length of Machine

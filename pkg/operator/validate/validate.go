@@ -71,8 +71,12 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	if err := v.gather(ctx); err != nil {
 		return nil, err
 	}
-	for _, object := range v.objects {
-		v.check(object)
+	for _, isClass := range []bool{true, false} { // Machines are compared with their classes
+		for _, object := range v.objects {
+			if isClass == (object.kind == kindClass) {
+				v.check(object)
+			}
+		}
 	}
 	for _, object := range v.objects {
 		if object.kind != kindSecret || object.used {

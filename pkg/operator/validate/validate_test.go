@@ -152,6 +152,11 @@ func TestFindings(t *testing.T) {
 	nodeTemplate := func(template string) []string {
 		return []string{goodTemplate, "nodeTemplate: " + template}
 	}
+	const server = "70000000-0000-4000-8000-000000000001"
+	const isInvalid = "is invalid: must be stackit://<projectId>/<serverId>"
+	provided := func(id string) []string {
+		return []string{"spec: {class: {kind: MachineClass", "spec: {providerID: '" + id + "', class: {kind: MachineClass"}
+	}
 	fallbacks := func(items string) []string {
 		const boot = "  bootVolume: {size: 20}\n"
 		return []string{boot, boot + "  fallbacks: [" + items + "]\n"}
@@ -282,6 +287,20 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 
 		"class is not given": {[]string{"name: worker}}\n", "name: other}}\n"},
 			2, []string{"-:26:42: Machine default/single: spec.class.name: MachineClass default/other is not in the files"}},
+		"ProviderID of another project": {provided("stackit://" + iaasmock.SecondProjectID + "/" + server), 1,
+			[]string{"-:26:20: Machine default/single: spec.providerID: ", "belongs to project " + iaasmock.SecondProjectID}},
+		"ProviderID of a Secret unknown": {append(provided("stackit://"+iaasmock.SecondProjectID+"/"+server),
+			"metadata: {name: credentials}", "metadata: {name: other}"), 2, nil},
+		"ProviderID of the project":        {provided("stackit://" + iaasmock.DefaultProjectID + "/" + server), 0, nil},
+		"ProviderID of a Node":             {provided("stackit://" + server), 0, nil},
+		"ProviderID of OpenStack":          {provided("openstack:///RegionOne/" + server), 0, nil},
+		"ProviderID of OpenStack's form":   {provided("stackit:///RegionOne/" + server), 1, []string{isInvalid}},
+		"ProviderID with an empty project": {provided("stackit:///" + server), 1, []string{isInvalid}},
+		"ProviderID without a scheme":      {provided(server), 1, []string{isInvalid}},
+		"ProviderID with a slash at the end": {provided("stackit://" + iaasmock.DefaultProjectID + "/" + server + "/"), 1,
+			[]string{isInvalid}},
+		"ProviderID with an empty project, of a Secret unknown": {append(provided("stackit:///"+server),
+			"metadata: {name: credentials}", "metadata: {name: other}"), 1, []string{isInvalid}},
 		"no class": {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"},
 			1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
 		"no selector": {[]string{"  selector: {matchLabels: {pool: a}}\n", ""},

@@ -18,6 +18,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -217,6 +218,8 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	given.problems = slices.DeleteFunc(given.problems, func(found problem) bool {
 		return strings.HasPrefix(found.path, "status.")
 	})
+	given.problems = append(given.problems, wrongName("metadata.name", given.name, false)...)
+	given.problems = append(given.problems, wrongName("metadata.generateName", given.value.GetGenerateName(), true)...)
 	if secret, ok := given.value.(*corev1.Secret); ok {
 		mergeStringData(secret)
 	}
@@ -228,6 +231,18 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 		})
 	}
 	r.objects = append(r.objects, given)
+}
+
+// wrongName returns the problems of a name, or of the prefix of one, that the API server refuses for Secrets and custom
+// resources.
+func wrongName(path, name string, isPrefix bool) []problem {
+	var problems []problem
+	if name != "" {
+		for _, text := range apivalidation.NameIsDNSSubdomain(name, isPrefix) {
+			problems = append(problems, problem{path, body(field.Invalid(nil, name, text))})
+		}
+	}
+	return problems
 }
 
 // mergeStringData merges stringData into data, as the API server does.

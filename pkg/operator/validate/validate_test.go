@@ -275,6 +275,20 @@ func TestFindings(t *testing.T) {
 		"name of a Machine is too long": {[]string{"name: single}", "name: " + longName + "-abcd}"},
 			1, []string{"-:25:18: Machine default/" + longName + "-abcd: metadata.name: Invalid value",
 				"must be 1 to 63 letters"}},
+		"name of a class in another case": {[]string{"{name: worker}", "{name: Worker}", "name: worker}}", "name: Worker}}",
+			"name: worker}}", "name: Worker}}"}, 1, []string{`-:13:18: MachineClass default/Worker: metadata.name: ` +
+			`Invalid value: "Worker": a lowercase RFC 1123 subdomain must consist of`}},
+		"name of a class with an underscore": {[]string{"{name: worker}", "{name: my_class}"}, 1,
+			[]string{`MachineClass default/my_class: metadata.name: Invalid value: "my_class": a lowercase`}},
+		"name of a Machine in another case": {[]string{"name: single}", "name: Single}"}, 1,
+			[]string{`Machine default/Single: metadata.name: Invalid value: "Single": a lowercase`}},
+		"name of a MachineDeployment in another case": {[]string{"name: pool}", "name: Pool}"}, 1,
+			[]string{`MachineDeployment default/Pool: metadata.name: Invalid value: "Pool": a lowercase`}},
+		"name of a Secret in another case": {[]string{"metadata: {name: credentials}", "metadata: {name: Credentials}"}, 1,
+			[]string{`Secret default/Credentials: metadata.name: Invalid value: "Credentials": a lowercase`}},
+		"generated name in another case": {[]string{"name: single}", "generateName: Single-}"}, 1,
+			[]string{`Machine default/: metadata.generateName: Invalid value: "Single-": a lowercase`}},
+		"name with dots": {[]string{"name: single}", "name: single.example.com}"}, 0, nil},
 		"what kubectl gets": {[]string{"metadata: {name: single}\n", `metadata: {name: single, uid: a, resourceVersion: "1",
   managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]}
 status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}}

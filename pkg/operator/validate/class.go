@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -314,8 +315,15 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 	return nil, ""
 }
 
+// notText is reported of a value of a Secret that is not UTF-8. A short plain text below data may be valid base64 of
+// other bytes; what is wrong with those does not help.
+const notText = "is not text: must be base64 of text, or plain text in stringData"
+
 // reportKey reports a problem with a key of the class's Secrets, at the Secret that has it, else at the last one.
 func (v *validator) reportKey(check *classCheck, key, text string) {
+	if secret, name := check.holderOf(key); secret != nil && !utf8.Valid(secret.secretData()[name]) {
+		text = notText
+	}
 	v.reportKeyAs(report.Wrong, check, key, text)
 }
 

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -90,6 +91,8 @@ func headerHint(text string) string {
 		return "is encoded in base64, and the driver encodes it once more: use the text itself"
 	case hasHeader(strings.TrimSpace(text)):
 		return "has whitespace before its first line: remove it"
+	case !utf8.ValidString(text):
+		return notText
 	default:
 		return "does not begin as cloud-init or Ignition expects, such as with " + cloudConfig + " or #!: they ignore it"
 	}

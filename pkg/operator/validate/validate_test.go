@@ -152,6 +152,11 @@ func TestFindings(t *testing.T) {
 	nodeTemplate := func(template string) []string {
 		return []string{goodTemplate, "nodeTemplate: " + template}
 	}
+	// data puts a value below data, instead of a line below stringData.
+	data := func(value, line string) []string {
+		return []string{"stringData:\n", "data: {" + value + "}\nstringData:\n", line, ""}
+	}
+	const ofUserData = "  userData: \"#cloud-config\\n# the-canary\"\n"
 	const server = "70000000-0000-4000-8000-000000000001"
 	const isInvalid = "is invalid: must be stackit://<projectId>/<serverId>"
 	provided := func(id string) []string {
@@ -262,6 +267,14 @@ func TestFindings(t *testing.T) {
 		"key of 2025": {[]string{`\"projectId\": \"`, `\"another\": \"`, `\"tokenEndpoint\"`, `\"other\"`}, 0, nil},
 		"data that is not base64": {[]string{"stringData:\n", "data: {region: ü}\nstringData:\n"},
 			1, []string{"-:4:16: Secret default/credentials: data.region: Invalid value: is not base64"}},
+		"data that is plain text": {data("region: eu01", "  region: eu01\n"), 1,
+			[]string{"-:4:16: Secret default/credentials: data.region: is not text: must be base64 of text, " +
+				"or plain text in stringData"}},
+		"userData that is plain text in data": {data("userData: kubeadmjoin1", ofUserData), 0,
+			[]string{"Secret default/credentials: data.userData: is not text: must be base64 of text"}},
+		"userData that is compressed": {data("userData: H4sIAAAA", ofUserData), 0,
+			[]string{"Secret default/credentials: data.userData: is compressed with gzip"}},
+		"data of another program": {[]string{"stringData:\n", "data: {keystore: /+8A}\nstringData:\n"}, 0, nil},
 		"data instead of text": {[]string{"stringData:\n", "data: {userData: aGVsbG8=}\nstringData:\n",
 			"  userData: \"#cloud-config\\n# the-canary\"\n", ""}, 0, nil},
 		"region of the Secret": {[]string{"region: eu01", "region: the-canary/"},
@@ -538,9 +551,10 @@ func TestUserDataHints(t *testing.T) {
 		"placeholder encoded for a URL": {`{"url": "data:,%3C%3CMACHINE_NAME%3E%3E"}`, "", "only in a Secret's userData"},
 		"brackets of redirections": {"#!/bin/sh\nsort <FILE >OUT\nsort < FILE > OUT\nx=$((1 << N >> 2))\n" +
 			"sort <machine_name >OUT\nsort <machine_name>OUT\n", "", ""},
-		"brackets of XML":          {"#!/bin/sh\necho \"<machineName>$x</machineName><a>b</a>\"\n", "", ""},
-		"heredoc like a machine's": {"#!/bin/sh\ncat << MACHINE_NAME >> file\na\nMACHINE_NAME\n", "", ""},
-		"compressed":               {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
+		"brackets of XML":                     {"#!/bin/sh\necho \"<machineName>$x</machineName><a>b</a>\"\n", "", ""},
+		"heredoc like a machine's":            {"#!/bin/sh\ncat << MACHINE_NAME >> file\na\nMACHINE_NAME\n", "", ""},
+		"placeholder beside bytes of no text": {"#!/bin/sh\n# \xe4\njoin <<TOKEN>>\n", "has <<TOKEN>>, which nothing", ""},
+		"compressed":                          {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

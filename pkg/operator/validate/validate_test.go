@@ -554,7 +554,9 @@ func TestUserDataHints(t *testing.T) {
 		"brackets of XML":                     {"#!/bin/sh\necho \"<machineName>$x</machineName><a>b</a>\"\n", "", ""},
 		"heredoc like a machine's":            {"#!/bin/sh\ncat << MACHINE_NAME >> file\na\nMACHINE_NAME\n", "", ""},
 		"placeholder beside bytes of no text": {"#!/bin/sh\n# \xe4\njoin <<TOKEN>>\n", "has <<TOKEN>>, which nothing", ""},
-		"compressed":                          {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
+		"bytes in base64 in YAML": {"#cloud-config\nwrite_files:\n- content: !!binary |\n    aGVs\n    bG8=\n",
+			"", ""},
+		"compressed": {"\x1f\x8b\x08\x00", "is compressed with gzip", "is compressed with gzip"},
 	} {
 		for isSecret, want := range map[bool]string{true: row.secret, false: row.class} {
 			hint := userDataHint(row.text, isSecret)

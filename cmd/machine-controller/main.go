@@ -32,6 +32,10 @@ import (
 )
 
 func main() {
+	if err := redact.CheckArguments(os.Args[1:]); err != nil {
+		klog.ErrorS(err, "Failed to start")
+		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+	}
 	server := newServer(pflag.CommandLine)
 	own := newDriverOptions()
 	own.addFlags(pflag.CommandLine)
@@ -44,7 +48,7 @@ func main() {
 		fmt.Println(buildinfo.Version())
 		return
 	}
-	klog.ErrorS(run(server, own), "Failed to start")
+	klog.ErrorS(redact.Error(run(server, own)), "Failed to start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }
 

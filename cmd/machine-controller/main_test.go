@@ -4,6 +4,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +49,56 @@ func TestOwnFlags(t *testing.T) {
 			}
 			if err := own.validate(); (err == nil) != row.ok {
 				t.Errorf("%v, want ok=%t", err, row.ok)
+			}
+		})
+	}
+}
+
+// asSidecar in the environment makes the test binary behave as the sidecar.
+const asSidecar = "MACHINE_CONTROLLER_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSidecar) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// At --v=2 the sidecar logs all flags, and client-go's errors repeat paths.
+func TestContentInPlaceOfAPath(t *testing.T) {
+	const canary = "the-canary-token"
+	kubeconfig := `apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: a, user: {token: ` + canary + `}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a`
+	withKey := filepath.Join(t.TempDir(), "with-key")
+	if err := os.WriteFile(withKey, []byte(strings.Replace(kubeconfig, "token: "+canary, `client-certificate: a,
+  client-key: "-----BEGIN PRIVATE KEY-----\nMIIEcanary\n-----END PRIVATE KEY-----\n"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct{ flag, says string }{
+		"content": {"--target-kubeconfig=" + kubeconfig, "--target-kubeconfig is the content of a file"},
+		"a key in a kubeconfig": {"--target-kubeconfig=" + withKey,
+			"unable to read client-key " + filepath.Dir(withKey) + "/<redacted>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), self, "-v=2", row.flag)
+			command.Env = append(os.Environ(), asSidecar+"=1")
+			output, err := command.CombinedOutput()
+			if err == nil || !strings.Contains(string(output), row.says) {
+				t.Errorf("%v, %s, want an error with %q", err, output, row.says)
+			}
+			for _, secret := range []string{canary, "PRIVATE KEY", "MIIE"} {
+				if strings.Contains(string(output), secret) {
+					t.Errorf("%q was logged: %s", secret, output)
+				}
 			}
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -103,7 +104,7 @@ const noKubeconfigHost = "http://localhost:8080"
 // connect sets the client of the control cluster, or ControlError.
 func (o *options) connect(ctx context.Context, to *account.Access) {
 	config, err := o.control.ToRESTConfig()
-	if err != nil {
+	if err = cmp.Or(o.kubeconfigError, redact.Error(err)); err != nil {
 		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
 		return
 	}
@@ -121,11 +122,11 @@ func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Cl
 		config.QPS, config.Burst = 50, 300 // as kubectl does
 	}
 	if err := o.logIn(ctx, config); err != nil {
-		return nil, fmt.Errorf("logging in to cluster %s: %w", config.Host, err)
+		return nil, fmt.Errorf("logging in to cluster %s: %w", config.Host, redact.Error(err))
 	}
 	made, err := client.New(config, client.Options{Scheme: account.Scheme(), Mapper: mapper()})
 	if err != nil {
-		return nil, fmt.Errorf("creating a client for cluster %s: %w", config.Host, err)
+		return nil, fmt.Errorf("creating a client for cluster %s: %w", config.Host, redact.Error(err))
 	}
 	return made, nil
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
@@ -208,7 +209,7 @@ func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	d.controlHost = control.Host
 	target, err := d.targetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, err)
+		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, redact.Error(err))
 	}
 	d.targetHost, target.Timeout = target.Host, control.Timeout
 	access.Target, err = d.newClient(ctx, target)

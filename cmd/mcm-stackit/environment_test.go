@@ -105,6 +105,72 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
 
+// Whoever writes "$(cat key.json)" in place of key.json must not find the key in the terminal or in a CI log.
+func TestContentInPlaceOfAPath(t *testing.T) {
+	_, env, path := startProject(t)
+	key, err := serviceAccountKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const canary = "the-canary-token"
+	kubeconfig := `apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: a, user: {token: ` + canary + `}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a`
+	// A client-key is a path; client-key-data is not.
+	withKey := filepath.Join(t.TempDir(), "with-key")
+	err = os.WriteFile(withKey, []byte(strings.Replace(kubeconfig, "token: "+canary, `client-certificate: a,
+  client-key: "-----BEGIN PRIVATE KEY-----\nMIIEcanary\n-----END PRIVATE KEY-----\n"`, 1)), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const is = " is the content of a file, not a path"
+	inVariable := append(slices.Clone(env), envKeyPath+"="+string(key))
+	clusterInVariable := append(slices.Clone(env), "KUBECONFIG="+kubeconfig)
+	for name, row := range map[string]struct {
+		env  []string
+		args []string
+		code int
+		says string
+	}{
+		"key":             {env, inProject(string(key), "doctor", "--cloud-only"), 64, "--service-account-key-path" + is},
+		"key as JSON":     {env, inProject(string(key), "doctor", "-o=json"), 64, "--service-account-key-path" + is},
+		"key of list":     {env, inProject(string(key), "list", "servers"), 64, "--service-account-key-path" + is},
+		"key in variable": {inVariable, []string{"doctor", "--cloud-only"}, 64, "$" + envKeyPath + is},
+		"key elsewhere": {append(slices.Clone(env), envRegion+"="+string(key)), []string{"doctor", "--cloud-only"}, 64,
+			"$" + envRegion + is},
+		"variable that is not used": {inVariable, inProject(path, "doctor", "--cloud-only"), 0, "servers: allowed"},
+		"kubeconfig":                {env, []string{"list", "--kubeconfig", kubeconfig}, 64, "--kubeconfig" + is},
+		"kubeconfig in variable":    {clusterInVariable, []string{"list", "-v=4"}, 2, "$KUBECONFIG" + is},
+		"variable without clusters": {clusterInVariable, []string{"doctor", "--cloud-only", "-v=4"}, 0, "servers: allowed"},
+		"target":                    {env, deleteTarget("--target-kubeconfig", kubeconfig), 64, "--target-kubeconfig" + is},
+		"manifest":                  {env, []string{"validate", "-f" + kubeconfig}, 64, "-f" + is},
+		"kustomization":             {env, []string{"validate", "-k=" + kubeconfig}, 64, "-k" + is},
+		"Secret":                    {env, []string{"list", "--secret=" + kubeconfig}, 64, "--secret" + is},
+		"argument":                  {env, deleteServer(string(key)), 64, "argument" + is},
+		"key in a kubeconfig": {env, []string{"list", "--kubeconfig", withKey}, 2,
+			"unable to read client-key " + filepath.Dir(withKey) + "/<redacted>"},
+		"key in the target": {env, deleteServer(aServer, "--dry-run", "--server", "https://127.0.0.1:1",
+			"--target-kubeconfig", withKey), 2, "unable to read client-key " + filepath.Dir(withKey) + "/<redacted>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: row.args, env: row.env}.run(t)
+			printed := got.stdout + got.stderr
+			if got.code != row.code || !strings.Contains(printed, row.says) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+			for _, secret := range []string{canary, "PRIVATE KEY", "MIIE"} {
+				if strings.Contains(printed, secret) {
+					t.Errorf("%q was printed: %s", secret, printed)
+				}
+			}
+		})
+	}
+}
+
 func TestMalformedEndpoint(t *testing.T) {
 	text := manifests(t)
 	const says = "STACKIT_API_ENDPOINT must be an http or https URL"

@@ -58,7 +58,10 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Run, help.RunE = nil, helpFor // cobra's own Run shows help for an unknown command
 	}
-	command, err := root.ExecuteContextC(ctx)
+	command, err := root, redact.CheckArguments(args[1:])
+	if err == nil {
+		command, err = root.ExecuteContextC(ctx)
+	}
 	end := &exit{}
 	if err != nil && !errors.As(err, &end) {
 		end = &exit{report.ExitUnknown, err.Error()}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -68,6 +70,8 @@ type options struct {
 	// config has the API's endpoint; configError is the error in its environment variables.
 	config      spi.Config
 	configError error
+	// kubeconfigError is the reason why $KUBECONFIG is not used; nil if it may be used.
+	kubeconfigError error
 	// requestTimeout is the value of --request-timeout; 0 means no limit.
 	requestTimeout time.Duration
 }
@@ -152,7 +156,28 @@ func (o *options) complete() error {
 	if err := o.checkNames(); err != nil {
 		return err
 	}
+	if err := o.checkVariables(); err != nil {
+		return err
+	}
 	return o.checkDirect()
+}
+
+// checkVariables refuses variables that have the content of a file in place of its path, as redact.CheckArguments does
+// for flags. As any error in a kubeconfig, that in $KUBECONFIG is reported only where a cluster is read.
+func (o *options) checkVariables() error {
+	const kubeconfig = clientcmd.RecommendedConfigPathEnvVar
+	if *o.control.KubeConfig == "" && slices.ContainsFunc(filepath.SplitList(os.Getenv(kubeconfig)), redact.IsContent) {
+		o.kubeconfigError = redact.ContentError("$" + kubeconfig)
+		if err := os.Setenv(kubeconfig, os.DevNull); err != nil { // client-go logs what it does not find
+			return err
+		}
+	}
+	for name, flag := range map[string]string{envProjectID: o.projectID, envRegion: o.region, envKeyPath: o.keyPath} {
+		if o.cloudOnly && flag == "" && redact.IsContent(os.Getenv(name)) {
+			return wrongUsage("%v", redact.ContentError("$"+name))
+		}
+	}
+	return nil
 }
 
 // checkDirect refuses incomplete credentials without a Secret, and such credentials together with a Secret.

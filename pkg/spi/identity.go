@@ -128,6 +128,10 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 // have about 1,000.
 const maxIdentity = 16 << 10
 
+// maxIdentityPath is the length of the longest path of a token's file, in bytes. A longer text is
+// probably the token itself.
+const maxIdentityPath = 255
+
 // FlagIdentityDirs is the name of the sidecar's flag for Config.IdentityDirs. Error texts contain
 // it.
 const FlagIdentityDirs = "stackit-workload-identity-dirs"
@@ -163,6 +167,10 @@ type identityFile struct{ dir, name string }
 // identityFile splits a path into an allowed folder and a name. The Secret is the tenant's, but not
 // all files in this pod are.
 func (c Config) identityFile(file string) (identityFile, error) {
+	if len(file) > maxIdentityPath || strings.ContainsAny(file, "\r\n") { // later errors show the path
+		return identityFile{}, identityError("workloadIdentityTokenFile is not a path: "+
+			"must have one line of at most %d bytes", maxIdentityPath)
+	}
 	dirs := cmp.Or(c.IdentityDirs, DefaultIdentityDirs)
 	if path.Clean(file) == file { // else it has a ".." or the like
 		for dir := range strings.SplitSeq(dirs, ",") {

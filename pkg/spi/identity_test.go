@@ -252,6 +252,21 @@ func TestIdentityFiles(t *testing.T) {
 	}
 }
 
+// A token below an allowed folder in place of a file must not be in the error, which the manager
+// writes to the Machine's status.
+func TestAnIdentityFileThatIsATokenIsNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, dir := newIdentity(newRig(t)), t.TempDir()
+		i.sessions.Config.IdentityDirs = dir
+		for name, file := range map[string]string{"a token": i.token(nil), "lines": "the-canary\nof a token"} {
+			err := i.list(Credentials{TokenFile: dir + "/" + file})
+			if !IsRefused(err) || strings.Contains(err.Error(), file[:10]) {
+				t.Errorf("%s: got %v, want a refusal without the token", name, err)
+			}
+		}
+	})
+}
+
 // A file that does not exist may be renewed right now: the manager comes back in seconds.
 func TestAnIdentityFileThatIsNotThereIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

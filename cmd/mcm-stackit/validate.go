@@ -110,7 +110,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if len(result.NotChecked) > 0 {
-		v.say("Not checked, because validate does not know their kinds: %s",
+		v.say("Not checked, because validate does not know the kind, or cannot decrypt it: %s",
 			strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
 	}
 	v.print(v.streams.Out, result)

@@ -191,6 +191,10 @@ var machineKinds = []string{kindClass, kindMachine, kindDeployment, "MachineSet"
 func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value json.RawMessage) {
 	switch kind {
 	case corev1.SchemeGroupVersion.WithKind(kindSecret):
+		if isEncrypted(value) {
+			r.result.NotChecked["Secret encrypted by SOPS (v1)"]++
+			return
+		}
 		given.value = &corev1.Secret{}
 	case v1alpha1.SchemeGroupVersion.WithKind(kindClass):
 		given.value = &v1alpha1.MachineClass{}
@@ -243,6 +247,22 @@ func wrongName(path, name string, isPrefix bool) []problem {
 		}
 	}
 	return problems
+}
+
+// isEncrypted reports whether SOPS has encrypted a Secret. It adds its own block to the object, which no API server
+// accepts, and keeps the form of the values: to this program the Secret is missing, as the Secret of a SealedSecret is.
+func isEncrypted(value json.RawMessage) bool {
+	var secret struct {
+		Sops             map[string]any
+		Data, StringData map[string]any
+	}
+	_ = json.Unmarshal(value, &secret) // decode reports errors
+	isCipher := func(value any) bool {
+		text, _ := value.(string)
+		return strings.HasPrefix(text, "ENC[AES256_GCM,")
+	}
+	all := slices.AppendSeq(slices.Collect(maps.Values(secret.Data)), maps.Values(secret.StringData))
+	return secret.Sops != nil || slices.ContainsFunc(all, isCipher)
 }
 
 // mergeStringData merges stringData into data, as the API server does.

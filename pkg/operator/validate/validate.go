@@ -40,7 +40,7 @@ type Options struct {
 type Result struct {
 	Findings report.Findings
 	// Checked counts the checked objects by kind, with only the Secrets that a class uses.
-	// NotChecked counts objects of other kinds, by kind and apiVersion.
+	// NotChecked counts objects of other kinds and encrypted Secrets, by kind and apiVersion.
 	Checked, NotChecked map[string]int
 }
 

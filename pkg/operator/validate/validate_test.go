@@ -377,12 +377,27 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
+// A Secret that SOPS has encrypted is as unreadable as a SealedSecret, and no error.
+func TestEncryptedSecret(t *testing.T) {
+	result := run(t, offline(), good(t, "kind: Secret\n", "kind: Secret\nsops: {version: 3.9.0}\n"), Options{})
+	expect(t, result, 2, "Secret default/credentials is not in the files: its content cannot be checked")
+	if result.NotChecked["Secret encrypted by SOPS (v1)"] != 1 {
+		t.Errorf("not checked: %v", result.NotChecked)
+	}
+}
+
 func TestAllowMissingSecret(t *testing.T) {
 	noSecret := []string{"metadata: {name: credentials}", "metadata: {name: other}"}
+	sops := []string{"region: eu01", `region: "ENC[AES256_GCM,data:Zm9v,iv:YQ==,tag:Yg==,type:str]"`}
 	for name, row := range map[string]row{
 		"no Secret": {noSecret, 0, []string{"Secret default/credentials is not in the files"}},
 		"no Secret, but wrong": {append([]string{"provider: stackit", "provider: aws"}, noSecret...),
 			1, []string{`provider: Unsupported value: "aws"`}},
+		"Secret encrypted by SOPS": {append([]string{"kind: Secret\n", "kind: Secret\nsops: {version: 3.9.0}\n"},
+			sops...), 0, []string{"Secret default/credentials is not in the files"}},
+		"SOPS without its block": {sops, 0, []string{"Secret default/credentials is not in the files"}},
+		"SOPS with data": {[]string{"stringData:", "data: {a: \"ENC[AES256_GCM,data:Zm9v,type:str]\"}\nstringData:"},
+			0, []string{"Secret default/credentials is not in the files"}},
 		"no Secret, and no class": {append([]string{"name: worker}}\n", "name: other}}\n"}, noSecret...),
 			2, []string{"MachineClass default/other is not in the files"}},
 		"placeholder": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, 0,

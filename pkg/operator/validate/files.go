@@ -83,7 +83,8 @@ func (v *validator) sources() []source {
 	return all
 }
 
-// pathsOf returns the files for a name, which may be a file, a folder or a pattern.
+// pathsOf returns the files for a name, which may be a file, a folder or a pattern. If a match of the pattern cannot be
+// read, it returns an error beside the files of the others.
 func pathsOf(name string, recursive bool) ([]string, error) {
 	names := []string{name}
 	if _, err := os.Stat(name); err != nil {
@@ -94,6 +95,7 @@ func pathsOf(name string, recursive bool) ([]string, error) {
 		names = matches
 	}
 	var paths []string
+	var unreadable error
 	for _, name := range names {
 		name = filepath.Clean(name)
 		root := name
@@ -101,20 +103,18 @@ func pathsOf(name string, recursive bool) ([]string, error) {
 			root += string(filepath.Separator) // else a link to a folder is taken for a file
 		}
 		visitors, err := resource.ExpandPathsToFileVisitors(nil, root, recursive, resource.FileExtensions, nil)
-		if err != nil {
-			return nil, err
-		}
-		if len(visitors) == 0 {
-			return nil, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders",
-				strings.Join(resource.FileExtensions, ", "))
-		}
+		unreadable = cmp.Or(unreadable, err)
 		for _, visitor := range visitors {
 			if file, ok := visitor.(*resource.FileVisitor); ok {
 				paths = append(paths, file.Path)
 			}
 		}
 	}
-	return paths, nil
+	if len(paths) == 0 && unreadable == nil { // a pattern may match a folder without files beside others, as for kubectl
+		return nil, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders",
+			strings.Join(resource.FileExtensions, ", "))
+	}
+	return paths, unreadable
 }
 
 func isURL(name string) bool {

@@ -188,6 +188,10 @@ func TestFiles(t *testing.T) {
 			1, []string{"link/broken.yml:4:11:" + is}},
 		"pattern": {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}},
 			1, []string{"below/broken.yml:4:11:" + is}},
+		"pattern that matches a folder without any": {resource.FilenameOptions{Filenames: []string{"[be]*"}},
+			1, []string{"below/broken.yml:4:11:" + is}},
+		"pattern that matches nothing else": {resource.FilenameOptions{Filenames: []string{"empt*"}},
+			2, []string{"empt*: manifest: cannot be read: the folder has no file that ends in"}},
 		"named itself": {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}},
 			1, []string{"values.yaml:1:1: manifest: lacks apiVersion or kind: must be"}},
 		"named twice": {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}},
@@ -209,6 +213,23 @@ func TestFiles(t *testing.T) {
 			expect(t, result, row.code, row.says...)
 		})
 	}
+}
+
+// A folder that may not be read does not hide the other matches of a pattern.
+func TestPatternWithAnUnreadableFolder(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	t.Chdir(folder(t))
+	if err := os.Chmod("below", 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod("below", 0o750) })
+	result, err := Run(t.Context(), offline(), Options{Files: resource.FilenameOptions{Filenames: []string{"[abv]*"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, result, 2, "[abv]*: manifest: cannot be read: permission denied", "values.yaml:1:1: manifest: lacks")
 }
 
 func TestURLs(t *testing.T) {

@@ -65,7 +65,12 @@ instance because a Secret is not in the files) and nothing is wrong, 64 wrong us
 
   # The objects of a namespace
   kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
-		Args: noArguments,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return wrongUsage("argument %q: pass each file or folder with -f, and quote a pattern: -f 'dir/*.yaml'", args[0])
+		},
 		RunE: func(command *cobra.Command, _ []string) error {
 			v.Files = files.ToOptions()
 			if err := v.check(); err != nil {

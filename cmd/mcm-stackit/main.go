@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -121,6 +122,13 @@ Exit codes: 0 fine, 1 something is wrong or a server was not deleted, 2 somethin
 			return nil
 		},
 	}
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
+		if !command.HasSubCommands() {
+			return err
+		}
+		// A flag of a mistyped subcommand is unknown only because of the typo.
+		return cmp.Or(noArguments(command, command.Flags().Args()), err)
+	})
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root)
 	addLogFlags(root.PersistentFlags())

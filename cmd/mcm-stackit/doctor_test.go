@@ -48,3 +48,27 @@ func TestDoctorJourney(t *testing.T) {
 	run("--cloud-only").expect(t, 1, "WRONG    reads: servers: not allowed (status 403): the driver needs it\n"+
 		"         give the service account the permission iaas.server.list")
 }
+
+// A remedy names the flags or variables that are wrong: there is no Secret and no class.
+func TestDoctorOfAnUnknownRegion(t *testing.T) {
+	t.Parallel()
+	_, env, key := startProject(t)
+	for name, row := range map[string]struct {
+		args []string
+		env  []string
+		says string
+	}{
+		"flags": {[]string{"--project-id", iaasmock.DefaultProjectID, "--region", "EU01", "--service-account-key-path", key},
+			env[:2], "correct one of --project-id, --region, --service-account-key-path\n"},
+		"a zone": {[]string{"--region", "eu01-1"}, env,
+			"correct one of $STACKIT_PROJECT_ID, --region, $STACKIT_SERVICE_ACCOUNT_KEY_PATH; " +
+				"eu01-1 is the name of a zone: its region is eu01\n"},
+		"another's project": {[]string{"--project-id", iaasmock.SecondProjectID}, env,
+			"or correct one of --project-id, $STACKIT_REGION, $STACKIT_SERVICE_ACCOUNT_KEY_PATH\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			invocation{args: append([]string{"doctor", "--cloud-only"}, row.args...), env: row.env}.run(t).expect(t, 1, row.says)
+		})
+	}
+}

@@ -243,6 +243,14 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
 }
 
+// ZoneAsRegion returns a text about a region that has the name of a zone, such as eu01-1; "" for other regions.
+func ZoneAsRegion(region string) string {
+	if of := apis.RegionOfZone(region); of != "" {
+		return "is the name of a zone: its region is " + of
+	}
+	return ""
+}
+
 // ErrNoSecret means that a Secret does not exist where the sidecar would read it, in the class's
 // namespace of the control cluster, or that no control cluster was read.
 var ErrNoSecret = errors.New("does not exist")

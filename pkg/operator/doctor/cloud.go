@@ -323,11 +323,10 @@ func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 		p.fine(subjectReads, read.what+": allowed")
 	case account.Status(got.err) == http.StatusForbidden:
 		p.wrong(subjectReads, read.what+": not allowed (status 403): the driver needs it",
-			fmt.Sprintf("give the service account the permission %s in project %s, or correct projectId in the Secret",
-				read.permission, p.Session.ProjectID))
+			fmt.Sprintf("give the service account the permission %s in project %s, or correct %s", read.permission,
+				p.Session.ProjectID, p.given("projectId in the Secret")))
 	case account.Status(got.err) == http.StatusNotFound:
-		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err),
-			"correct projectId and region in the Secret or the class")
+		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err), p.remedyPlace())
 	default:
 		_, text := provider.Classify(got.err)
 		p.unknown(subjectReads, fmt.Sprintf("%s: %s: %s", read.what, p.Session.Endpoint, text),
@@ -335,4 +334,25 @@ func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
 		return false
 	}
 	return true
+}
+
+// given names the flags and variables that gave the credentials; or else inSecret, which names fields of the Secret.
+func (p *accountCheck) given(inSecret string) string {
+	if p.Direct != nil {
+		return "one of " + p.Direct.Origin
+	}
+	return inSecret
+}
+
+// remedyPlace returns the remedy for a project and region that the API does not know.
+func (p *accountCheck) remedyPlace() string {
+	inSecret := "projectId and region in the Secret or the class"
+	if p.Doctor.Region != "" {
+		inSecret = "projectId in the Secret, or --region"
+	}
+	remedy := "correct " + p.given(inSecret)
+	if zone := account.ZoneAsRegion(p.Region); zone != "" {
+		remedy += "; " + p.Region + " " + zone
+	}
+	return remedy
 }

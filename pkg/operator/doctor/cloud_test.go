@@ -40,6 +40,8 @@ type sick struct {
 	key    map[string]any
 	secret map[string]string
 	config spi.Config
+	// region is the value of --region.
+	region string
 	// configError says that the config is of no use.
 	configError error
 	// date is added to the Date of each answer.
@@ -102,7 +104,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.Add(secret)
 	rig.MakeClusters()
 	rig.Access.Sessions = &spi.PluginSPIImpl{Config: s.config}
-	rig.Access.SecretName, rig.Access.ReadTimeout = "sick", 30*time.Second
+	rig.Access.SecretName, rig.Access.Region, rig.Access.ReadTimeout = "sick", s.region, 30*time.Second
 	d := &Doctor{Report: noting(s.report), Access: rig.Access, ConfigError: s.configError}
 	d.examineAccounts(t.Context())
 	return &d.result
@@ -248,7 +250,11 @@ func TestAccounts(t *testing.T) {
 		"a project that is another's": {func(_ *testing.T, s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID },
 			1, []string{"WRONG reads: servers: not allowed (status 403)", "or correct projectId in the Secret"}},
 		"a region that nobody knows": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" },
-			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
+			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region in the Secret or the class\n"}},
+		"a region that nobody knows, by a flag": {func(_ *testing.T, s *sick) { s.region = "RegionOne" },
+			1, []string{"status 404", "correct projectId in the Secret, or --region\n"}},
+		"a zone for a region": {func(_ *testing.T, s *sick) { s.region = "eu01-1" },
+			1, []string{"status 404", "or --region; eu01-1 is the name of a zone: its region is eu01\n"}},
 		"a variable that is wrong": {
 			func(_ *testing.T, s *sick) { s.configError = errors.New("STACKIT_IAAS_ENDPOINT is no URL") },
 			1, []string{"WRONG environment: the API is not called: STACKIT_IAAS_ENDPOINT is no URL; correct the variable"}},

@@ -134,9 +134,9 @@ func (v *validator) checkImageAlone(check *classCheck) {
 // the driver takes any name, so that new regions and zones need no new release.
 func (v *validator) checkRegion(check *classCheck) {
 	spec := check.inputs.Spec
-	if region := apis.RegionOfZone(spec.Region); region != "" {
-		v.report(check.object, report.Hint, apis.SpecPath.Child("region").String(), fmt.Sprintf(
-			"is the name of a zone: its region is %s; a zone belongs into availabilityZone", region))
+	if zone := account.ZoneAsRegion(spec.Region); zone != "" {
+		v.report(check.object, report.Hint, apis.SpecPath.Child("region").String(),
+			zone+"; a zone belongs into availabilityZone")
 		return
 	}
 	for i, choice := range append([]apis.Choice{{AvailabilityZone: spec.AvailabilityZone}}, spec.Fallbacks...) {

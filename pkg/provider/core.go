@@ -43,7 +43,7 @@ func (p *Provider) createMachine(
 		return nil, err
 	}
 	c.memory.endRound(&c.ref)
-	c.meters.ready(c.class, server.id)
+	c.meters.observe(c.meters.creation, c.class, c.memory.ready(&c.ref, server.id))
 	return &driver.CreateMachineResponse{
 		ProviderID: c.providerID(server.id), NodeName: c.machine, Addresses: addresses,
 	}, nil

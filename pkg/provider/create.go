@@ -251,7 +251,9 @@ func (c *creation) deleteAside(ctx context.Context) {
 		answers.Go(func() {
 			var err error
 			defer recovered(&err)
-			err = c.client.DeleteServer(ctx, server.ID)
+			if err = c.client.DeleteServer(ctx, server.ID); err == nil {
+				c.memory.deleteAccepted(&c.ref, server.ID)
+			}
 			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}

@@ -55,11 +55,11 @@
 //     ValidateProviderSpec refuses every value that the schema refuses; other rules need rows in
 //     TestValidateProviderSpec. Whether the field's value exists in the cloud: pkg/operator/validate/online.go. A field
 //     that is not sent under its own name: sentElsewhere in fields_test.go, and a test of how its value is sent
-//   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the decorator of API calls or by the
-//     method that sees the event, and tested (metrics_test.go); a counter whose labels have few values starts with
-//     beginWithZero; a metric of a session: pkg/spi/metrics.go. `make generated` writes the table of
-//     kubernetes/monitoring/README.md, which also explains how to add an alert. TestEveryMetricOfTheDriverIsInUse of
-//     test/monitoring fails until an alert, a panel or a page uses the metric
+//   - a metric of the driver: meters, newMeters, Collect in metrics.go, fed by the method that sees the event, and
+//     tested (metrics_test.go); a counter whose labels have few values starts with beginWithZero; a metric of a
+//     session: pkg/spi/metrics.go. `make generated` writes the table of kubernetes/monitoring/README.md, which also
+//     explains how to add an alert. TestEveryMetricOfTheDriverIsInUse of test/monitoring fails until an alert, a panel
+//     or a page uses the metric
 //   - which parts of the API's messages may be shown: redacted in redact.go
 //   - which API calls the driver needs: StackitClient in stackit_client.go, sdkClient in sdk_client.go
 //   - when a leader that was paused may go on: cmd/machine-controller/leading.go

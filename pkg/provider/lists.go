@@ -369,10 +369,7 @@ type readers struct {
 }
 
 func newReaders(session *spi.Session, region string, process *process) *readers {
-	client := &meteredClient{
-		StackitClient: &sdkClient{api: session.API, projectID: session.ProjectID, region: region},
-		meters:        process.meters, projectID: session.ProjectID, region: region,
-	}
+	client := &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
 	r := &readers{
 		process: process, client: client, place: place{session.Endpoint, session.ProjectID, region},
 		turn:    session.Reads.Wait,
@@ -403,9 +400,13 @@ func (r *readers) serversOf(labels map[string]string) *lister[Server] {
 
 func (r *readers) listServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	servers, err := r.client.ListServers(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	r.meters.listed(r.place.project, r.place.region, labels, servers)
 	servers = existing(servers)
 	r.memory.saw(r.place, servers...)
-	return servers, err
+	return servers, nil
 }
 
 // nicsIn returns the lister of a network's NICs.

@@ -18,6 +18,8 @@ import (
 const (
 	// recordLifetime is how long a record is kept after its last use.
 	recordLifetime = time.Hour
+	// deletionLifetime is how long the time of a server's first accepted DELETE is kept: a stuck deletion takes hours.
+	deletionLifetime = 24 * time.Hour
 	// maxUnseenDoublings limits the wait for a class whose servers no read shows.
 	maxUnseenDoublings = 4
 )
@@ -77,6 +79,8 @@ type post struct {
 	named string
 	// isOpen reports whether the POST may have created a server that is not proved gone.
 	isOpen bool
+	// isReady reports whether its server has run and been set up.
+	isReady bool
 }
 
 // seenNICs is the state of the NICs of a Machine's server, from reads.
@@ -154,8 +158,8 @@ type memory struct {
 	// gone is when servers were proved gone: lists may still show them for settle. Entries live as
 	// long as records.
 	gone map[serverKey]time.Time
-	// deleted is when a DELETE was last accepted for a server, by whichever call: the orphan
-	// collector's may come first. Entries live as long as those of gone.
+	// deleted is when a DELETE was first accepted for a server, by whichever call: the orphan
+	// collector's may come first. Entries live for deletionLifetime.
 	deleted map[serverKey]time.Time
 	// unseen are the classes whose POSTs create servers that no read shows.
 	unseen map[placedClass]unseenServers
@@ -337,6 +341,17 @@ func (m *memory) lost(ref *machineRef) {
 	m.change(ref, func(r *record) { r.post.ended, r.post.isOpen, r.hadServer = m.clock.Now(), true, true })
 }
 
+// ready records that a server runs and is set up. It returns when the server's POST was accepted, once; the zero time
+// if that was not the Machine's last POST.
+func (m *memory) ready(ref *machineRef, serverID string) (accepted time.Time) {
+	m.change(ref, func(r *record) {
+		if r.post.named == serverID && !r.post.isReady {
+			accepted, r.post.isReady = r.post.ended, true
+		}
+	})
+	return accepted
+}
+
 // adopt records a server as the Machine's, after a read and a check that it is ours.
 func (m *memory) adopt(ref *machineRef, serverID string) {
 	m.take(ref, func(r *record) {
@@ -387,8 +402,9 @@ func (m *memory) noCapacity(ref *machineRef, choice apis.Choice) {
 func (m *memory) endRound(ref *machineRef) { m.change(ref, func(r *record) { r.tried = nil }) }
 
 // serverGone records that a server was proved gone. If no read ever showed it, the answer to the
-// POST may have named a wrong one: the POST is lost.
-func (m *memory) serverGone(ref *machineRef, serverID string) {
+// POST may have named a wrong one: the POST is lost. serverGone returns when the first DELETE was accepted; the zero
+// time if none was, or if the server was proved gone before.
+func (m *memory) serverGone(ref *machineRef, serverID string) (deleted time.Time) {
 	m.change(ref, func(r *record) {
 		switch {
 		case r.serverID == serverID && r.isUnread:
@@ -402,7 +418,12 @@ func (m *memory) serverGone(ref *machineRef, serverID string) {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.gone[serverKey{ref.place, serverID}] = m.clock.Now()
+	key := serverKey{ref.place, serverID}
+	if m.gone[key].IsZero() {
+		deleted = m.deleted[key]
+	}
+	m.gone[key] = m.clock.Now()
+	return deleted
 }
 
 // wasGone reports whether a server was proved gone at most settle ago, and no GET has shown it since.
@@ -422,7 +443,9 @@ func (m *memory) goneAt(ref *machineRef, serverID string) time.Time {
 func (m *memory) deleteAccepted(ref *machineRef, serverID string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.deleted[serverKey{ref.place, serverID}] = m.clock.Now()
+	if key := (serverKey{ref.place, serverID}); m.deleted[key].IsZero() {
+		m.deleted[key] = m.clock.Now()
+	}
 }
 
 // wasDeleted reports whether this process has had a DELETE for a server accepted.
@@ -514,7 +537,6 @@ func (m *memory) sweep(now time.Time) {
 	m.swept = now
 	maps.DeleteFunc(m.records, func(_ machineKey, r *record) bool { return now.Sub(r.used) > recordLifetime })
 	maps.DeleteFunc(m.unseen, func(_ placedClass, u unseenServers) bool { return now.Sub(u.until) > recordLifetime })
-	for _, times := range []map[serverKey]time.Time{m.gone, m.deleted} {
-		maps.DeleteFunc(times, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
-	}
+	maps.DeleteFunc(m.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > recordLifetime })
+	maps.DeleteFunc(m.deleted, func(_ serverKey, at time.Time) bool { return now.Sub(at) > deletionLifetime })
 }

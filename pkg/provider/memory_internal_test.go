@@ -180,6 +180,26 @@ func TestGoneCountsForSettle(t *testing.T) {
 	}
 }
 
+// A deletion that hangs for hours is as long as that, and it ends once.
+func TestADeletionLastsSinceTheFirstDELETE(t *testing.T) {
+	m1, n := refOf("m1"), newNotebook()
+	n.deleteAccepted(m1, "s1")
+	n.pass(2 * recordLifetime)
+	n.meet(m1) // drops what is old
+	n.deleteAccepted(m1, "s1")
+	if got := n.serverGone(m1, "s1"); !got.Equal(epoch) {
+		t.Errorf("it began at %s, want %s", got, epoch)
+	}
+	if got := n.serverGone(m1, "s1"); !got.IsZero() {
+		t.Errorf("it ended twice, the second began at %s", got)
+	}
+	n.pass(deletionLifetime)
+	n.meet(m1)
+	if len(n.deleted) != 0 {
+		t.Errorf("%d deletions after a day, want none", len(n.deleted))
+	}
+}
+
 // Nothing but use keeps an entry: the memory of a process that runs for months stays small.
 func TestTheMemoryShrinks(t *testing.T) {
 	n := newNotebook()

@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"time"
@@ -52,9 +51,6 @@ type meters struct {
 	runsSince time.Time
 	// unknowns are the servers of unknown classes in the last list of each cluster.
 	unknowns map[scopeKey]unknownServers
-	// posted and deleted are when a server's POST and first DELETE were accepted, until it is ready or
-	// gone.
-	posted, deleted map[string]time.Time
 }
 
 // classMeter has the metrics of a class.
@@ -92,10 +88,7 @@ type unknownServers struct {
 type scopeKey struct{ projectID, region, cluster string }
 
 func newMeters(clock clock.PassiveClock) *meters {
-	m := &meters{
-		clock: clock, classes: map[string]*classMeter{}, unknowns: map[scopeKey]unknownServers{},
-		posted: map[string]time.Time{}, deleted: map[string]time.Time{},
-	}
+	m := &meters{clock: clock, classes: map[string]*classMeter{}, unknowns: map[scopeKey]unknownServers{}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		made := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.parts = append(m.parts, made)
@@ -287,8 +280,7 @@ func (s *serverCounts) noteStart(start time.Time) {
 	}
 }
 
-// sweep drops the series of classes that were not named for classLifetime, older lists, and
-// requests without an end for a day; m.mu is held.
+// sweep drops the series of classes that were not named for classLifetime, and older lists; m.mu is held.
 func (m *meters) sweep() {
 	maps.DeleteFunc(m.classes, func(class string, meter *classMeter) bool {
 		old := m.clock.Since(meter.named) > classLifetime
@@ -302,9 +294,6 @@ func (m *meters) sweep() {
 	maps.DeleteFunc(m.unknowns, func(_ scopeKey, servers unknownServers) bool {
 		return m.clock.Since(servers.listed) > classLifetime
 	})
-	for _, begun := range []map[string]time.Time{m.posted, m.deleted} {
-		maps.DeleteFunc(begun, func(_ string, at time.Time) bool { return m.clock.Since(at) > 24*time.Hour })
-	}
 }
 
 // called notes a driver call about the class, whatever its outcome.
@@ -344,45 +333,15 @@ func (m *meters) class(class string) *classMeter {
 	return meter
 }
 
-// begun notes the first accepted request of its kind for a server, in posted or deleted.
-func (m *meters) begun(requests map[string]time.Time, serverID string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, before := requests[serverID]; !before {
-		requests[serverID] = m.clock.Now()
-	}
-}
-
-// ready notes a successful CreateMachine. The server's time counts once, and only if this process
-// created it.
-func (m *meters) ready(class, serverID string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.observe(m.creation, class, m.posted, serverID)
-}
-
-// gone notes that a server was proved gone; class is "" if the call has none.
-func (m *meters) gone(class, serverID string) {
-	if class == "" {
+// observe records the duration since a request, unless that time is zero or the call has no class.
+func (m *meters) observe(durations *prometheus.HistogramVec, class string, since time.Time) {
+	if class == "" || since.IsZero() {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.posted, serverID)
-	m.observe(m.deletion, class, m.deleted, serverID)
-}
-
-// observe records the duration since the server's request, if that is known; m.mu is held.
-func (m *meters) observe(
-	durations *prometheus.HistogramVec, class string, begun map[string]time.Time, serverID string,
-) {
-	began, known := begun[serverID]
-	if !known {
-		return
-	}
-	delete(begun, serverID)
 	m.class(class)
-	durations.WithLabelValues(class).Observe(m.clock.Since(began).Seconds())
+	durations.WithLabelValues(class).Observe(m.clock.Since(since).Seconds())
 }
 
 // duplicate counts a second server of a Machine; err is the error of the request to delete it.
@@ -467,42 +426,4 @@ func countKinds(servers []Server, selector map[string]string) map[string]*server
 		classes[class].count(&servers[i])
 	}
 	return classes
-}
-
-// A decorator feeds the meters from API calls, so that the code of the calls need not mention them.
-// Events that only a driver method recognises (a finished creation, a server that is proved gone, a
-// duplicate, an orphan) are noted by the method itself.
-
-// meteredClient counts the calls of a StackitClient.
-type meteredClient struct {
-	StackitClient
-	meters            *meters
-	projectID, region string
-}
-
-// CreateServer implements StackitClient.
-func (c *meteredClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
-	server, err := c.StackitClient.CreateServer(ctx, request)
-	if err == nil {
-		c.meters.begun(c.meters.posted, server.ID)
-	}
-	return server, err
-}
-
-// DeleteServer implements StackitClient.
-func (c *meteredClient) DeleteServer(ctx context.Context, serverID string) error {
-	err := c.StackitClient.DeleteServer(ctx, serverID)
-	if err == nil {
-		c.meters.begun(c.meters.deleted, serverID)
-	}
-	return err
-}
-
-// ListServers implements StackitClient.
-func (c *meteredClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
-	servers, err := c.StackitClient.ListServers(ctx, labels)
-	if err == nil {
-		c.meters.listed(c.projectID, c.region, labels, servers)
-	}
-	return servers, err
 }

@@ -456,8 +456,7 @@ func (t *tracked) miss(seen *observation) error {
 		if known := c.record(); known.serverID == t.id && known.isUnread && t.last.server == nil {
 			c.memory.neverSeen(&c.ref, c.class)
 		}
-		c.memory.serverGone(&c.ref, t.id)
-		c.meters.gone(c.class, t.id)
+		c.meters.observe(c.meters.deletion, c.class, c.memory.serverGone(&c.ref, t.id))
 		return errGone
 	}
 	if isFirst && !t.removal.isExpected() {

@@ -238,8 +238,8 @@ func (*answers) ListServers(context.Context, map[string]string) ([]Server, error
 // newTracked returns a server of a call with that API.
 func newTracked(clock clock.Clock, gets ...int) *tracked {
 	readers := &readers{
-		process: &process{clock: clock, memory: newMemory(clock, DefaultSettle)}, client: &answers{gets: gets},
-		turn:    func(context.Context) error { return nil },
+		process: &process{clock: clock, meters: newMeters(clock), memory: newMemory(clock, DefaultSettle)},
+		client:  &answers{gets: gets}, turn: func(context.Context) error { return nil },
 		servers: recent.New[string, *lister[Server]](clock, readerLifetime),
 	}
 	c := &call{readers: readers}

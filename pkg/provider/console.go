@@ -177,35 +177,29 @@ func (t creationTimes) neverJoined(machine *v1alpha1.Machine) bool {
 		machine.Spec.ProviderID != "" && len(machine.Status.Conditions) == 0
 }
 
-// consoles has this process's servers that never joined. It reads one log at a time.
+// consoles has the servers that this process has explained. It reads one log at a time.
 type consoles struct {
-	servers *recent.Map[string, *unjoined]
+	servers *recent.Map[string, bool]
 	reading sync.Mutex
 }
 
-// unjoined is a server that never joined. isCounted reports whether a DELETE of it was accepted.
-type unjoined struct {
-	cause     string
-	isCounted bool
-}
-
 func newConsoles(clock clock.PassiveClock) *consoles {
-	return &consoles{servers: recent.New[string, *unjoined](clock, sessionLifetime)}
+	return &consoles{servers: recent.New[string, bool](clock, sessionLifetime)}
 }
 
 // explainUnjoined reads the console log of a server that never joined once, before its first
-// DELETE, and logs the cause. It returns nil for every other server, and for one that is being
-// deleted already: a predecessor has counted it.
-func (t *tracked) explainUnjoined(ctx context.Context) *unjoined {
+// DELETE; it logs and counts the cause. It skips every other server, and one that is being deleted
+// already: a predecessor has counted it.
+func (t *tracked) explainUnjoined(ctx context.Context) {
 	if !t.call.neverJoined || !t.isNamed() {
-		return nil
+		return
 	}
-	if known, ok := t.call.consoles.servers.Lookup(t.id); ok || t.last.server.IsDeleting() {
-		return known
+	if _, ok := t.call.consoles.servers.Lookup(t.id); ok || t.last.server.IsDeleting() {
+		return
 	}
+	t.call.consoles.servers.Set(t.id, true)
 	cause, excerpts, err := t.readConsole(ctx)
-	found := &unjoined{cause: cause}
-	t.call.consoles.servers.Set(t.id, found)
+	t.call.meters.neverJoined.WithLabelValues(cause).Inc()
 	fields := []any{"machine", klog.KRef(loggable(t.call.ref.namespace), loggable(t.call.machine)),
 		"machineClass", loggable(t.call.class), "server", t.id, "cause", cause}
 	if len(excerpts) > 0 {
@@ -215,7 +209,6 @@ func (t *tracked) explainUnjoined(ctx context.Context) *unjoined {
 		fields = append(fields, "err", err)
 	}
 	klog.InfoS("Deleting a server that never joined the cluster as a Node", fields...)
-	return found
 }
 
 // readConsole reads the console log, if the server runs and no other log is being read.
@@ -238,13 +231,4 @@ func (t *tracked) readConsole(ctx context.Context) (cause string, excerpts []str
 	}
 	cause, excerpts = Explain(log, t.call.spec.UserData)
 	return cause, excerpts, nil
-}
-
-// deleteAccepted counts the server, once.
-func (u *unjoined) deleteAccepted(meters *meters) {
-	if u == nil || u.isCounted {
-		return
-	}
-	u.isCounted = true
-	meters.neverJoined.WithLabelValues(u.cause).Inc()
 }

@@ -571,7 +571,7 @@ func (r *removal) isExpected() bool { return r.wasAccepted() || r.wasDeleting }
 // younger Machine.
 func (t *tracked) sendDelete(ctx context.Context) error {
 	c := t.call
-	unjoined := t.explainUnjoined(ctx)
+	t.explainUnjoined(ctx)
 	if c.isOfYounger(t.id) { // the next read shows it
 		return nil
 	}
@@ -591,7 +591,6 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	r.wasRetried, r.hasFailed, r.wasDeleting = r.hasFailed, false, false
 	r.accepted, r.before = now, t.last.server.Status
 	c.memory.deleteAccepted(&c.ref, t.id)
-	unjoined.deleteAccepted(c.meters)
 	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
 	return nil
 }

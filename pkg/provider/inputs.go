@@ -55,7 +55,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	if secret == nil {
 		secret = &corev1.Secret{}
 	}
-	in, needed := decodeInputs(nil, class, secret, strict, nil), decodeInputs(nil, class, secret, lenient, nil)
+	in, needed := decodeInputs(nil, class, secret, strict), decodeInputs(nil, class, secret, lenient)
 	if len(concerning(needed.scope, labelsField)) == 0 {
 		in.ClusterLabels = needed.identity.cluster
 	}
@@ -67,7 +67,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 type inputs struct {
 	Inputs
 	identity identity
-	decoded  *decodedSpec
+	// specHash is zero in a lenient call.
 	specHash specHash
 	// scope holds the errors that make the class's servers indistinguishable from others: the class
 	// belongs to another provider, or its region or cluster label is invalid.
@@ -79,60 +79,38 @@ type inputs struct {
 // specHash is the SHA-256 of the raw providerSpec.
 type specHash [sha256.Size]byte
 
-// decodedSpec is a providerSpec without the Secret's defaults. Calls share it: it never changes.
-type decodedSpec struct {
-	spec    *apis.ProviderSpec
-	unknown []error
-	wrong   field.ErrorList
-}
-
-func decodeSpec(raw []byte, mode strictness) *decodedSpec {
-	d := &decodedSpec{}
-	if mode == strict {
-		d.spec, d.unknown, d.wrong = apis.DecodeProviderSpec(raw)
-	} else {
-		d.spec, d.wrong = apis.DecodeNeeded(raw)
-	}
-	return d
-}
-
-// inputs decodes and checks a request's inputs. Strict calls share the decoded spec of a class if
-// it is valid; a valid spec is small when decoded, too.
+// inputs decodes and checks a request's inputs.
 func (p *Provider) inputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
+	in := decodeInputs(machine, class, secret, mode)
 	if mode == lenient {
-		return decodeInputs(machine, class, secret, lenient, nil)
+		return in
 	}
-	hash := specHash(sha256.Sum256(class.ProviderSpec.Raw))
-	shared, _ := p.specs.Lookup(hash)
-	in := decodeInputs(machine, class, secret, strict, shared)
-	in.specHash = hash
+	in.specHash = sha256.Sum256(class.ProviderSpec.Raw)
 	if p.strictSpec {
 		for _, problem := range in.Unknown {
 			in.Errors = append(in.Errors, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
-	if len(in.Errors) == 0 {
-		in.setSpec(p.specs.Get(hash, func() *decodedSpec { return in.decoded }))
-	}
 	return in
 }
 
-// decodeInputs decodes and checks a request's inputs; shared is the spec if it was decoded before.
-// machine is nil for a call about a class.
+// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a class.
 func decodeInputs(
-	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness, shared *decodedSpec,
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
 	in := &inputs{}
 	in.Secret, in.Errors = apis.DecodeSecret(secret.Data)
 	in.Errors = append(in.Errors, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.Errors)...)
-	if shared == nil {
-		shared = decodeSpec(class.ProviderSpec.Raw, mode)
+	var wrong field.ErrorList
+	if raw := class.ProviderSpec.Raw; mode == strict {
+		in.Spec, in.Unknown, wrong = apis.DecodeProviderSpec(raw)
+	} else {
+		in.Spec, wrong = apis.DecodeNeeded(raw)
 	}
-	in.setSpec(shared)
-	wrong := shared.wrong
-	network := validation.ValidateSecretNetwork(shared.spec, in.Secret, apis.SecretPath)
+	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
+	apis.SetDefaults(in.Spec, in.Secret)
 	reported := slices.Clone(wrong)
 	if len(network) > 0 {
 		reported = append(reported, &field.Error{Field: networkingField})
@@ -147,13 +125,6 @@ func decodeInputs(
 		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)
 	}
 	return in
-}
-
-// setSpec sets the spec, with its defaults.
-func (in *inputs) setSpec(decoded *decodedSpec) {
-	spec := *decoded.spec
-	apis.SetDefaults(&spec, in.Secret)
-	in.decoded, in.Spec, in.Unknown = decoded, &spec, decoded.unknown
 }
 
 // checkCluster returns the errors in the cluster labels: if one is empty or invalid, the cluster's
@@ -176,7 +147,7 @@ func unlistable(class *v1alpha1.MachineClass) error {
 	if class == nil {
 		return nil // newCall returns the error
 	}
-	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient, nil).scope; len(errs) > 0 {
+	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient).scope; len(errs) > 0 {
 		return invalidError(errs)
 	}
 	return nil

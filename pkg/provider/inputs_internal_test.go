@@ -45,7 +45,7 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
-			in := decodeInputs(nil, class, &corev1.Secret{}, strict, nil)
+			in := decodeInputs(nil, class, &corev1.Secret{}, strict)
 			code, text := Classify(in.problems(nil))
 			if code != codes.InvalidArgument || len(concerning(in.Errors, row.field)) == 0 ||
 				!strings.Contains(text, row.field) {
@@ -63,49 +63,9 @@ func TestAClusterLabelOfAWrongTypeIsToldOnce(t *testing.T) {
 	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(`{"labels":{"a/cluster":true}}`)}}
 	for name, errs := range map[string]field.ErrorList{
 		"creation": concerning(Inspect(class, nil).Errors, labelsField), "list": decodeInputs(nil, class, &corev1.Secret{},
-			lenient, nil).scope} {
+			lenient).scope} {
 		if len(errs) != 1 || errs[0].Type != field.ErrorTypeTypeInvalid || errs[0].Field != labelsField {
 			t.Errorf("%s: got %v, want only that a label must be a string", name, errs)
-		}
-	}
-}
-
-// Calls of a class share what is decoded of it. What a Secret adds is each call's own.
-func TestStrictCallsShareTheSpec(t *testing.T) {
-	const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
-	class := func(spec string) *v1alpha1.MachineClass {
-		class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(spec)}}
-		class.Name = "class-a"
-		return class
-	}
-	secret := func(region string) *corev1.Secret {
-		return &corev1.Secret{
-			Data: map[string][]byte{"projectId": []byte(id), "region": []byte(region), "networkId": []byte(id), "userData": nil}}
-	}
-	const valid = `{"machineType":"a","imageId":"` + id + `","bootVolume":{"size":20},"metadata":{"a":1},"colour":"blue"}`
-	p := &Provider{}
-	p.init()
-	first, second := p.inputs(nil, class(valid), secret("eu01"), strict),
-		p.inputs(nil, class(valid), secret("eu02"), strict)
-	if len(first.Errors)+len(second.Errors) > 0 || first.Spec.Region != "eu01" || second.Spec.Region != "eu02" ||
-		len(second.Unknown) != 1 {
-		t.Errorf("got %+v and %+v", first.Inputs, second.Inputs)
-	}
-	if first.decoded != second.decoded || first.specHash != second.specHash {
-		t.Error("the second call has a copy of its own")
-	}
-	if shared := second.decoded.spec; shared.Region != "" || shared.Networking != nil ||
-		shared.BootVolume.DeleteOnTermination != nil {
-		t.Errorf("what is shared has defaults: %+v", shared)
-	}
-
-	for _, row := range []struct {
-		old, new string
-		isKept   bool
-	}{{`"a":1`, `"a":2`, true}, {`"a",`, `5,`, false}, {`"a",`, `"a b-",`, false}} {
-		in := p.inputs(nil, class(strings.Replace(valid, row.old, row.new, 1)), secret("eu01"), strict)
-		if _, isKept := p.specs.Lookup(in.specHash); isKept != row.isKept || in.decoded == first.decoded {
-			t.Errorf("a spec with %s is kept: %t, want %t; errors: %v", row.new, isKept, row.isKept, in.Errors)
 		}
 	}
 }

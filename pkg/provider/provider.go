@@ -27,8 +27,6 @@ const (
 	clockSkew = 10 * time.Second
 	// sessionLifetime is how long an unused session is kept, and a warning is not repeated.
 	sessionLifetime = time.Hour
-	// specLifetime is how long the decoded spec of a class is kept without use.
-	specLifetime = 10 * time.Minute
 )
 
 // Provider is machine-controller-manager's driver for STACKIT. Every call is logged in one line and
@@ -56,8 +54,6 @@ type Provider struct {
 	// sessions has the newest session of each project.
 	sessions *recent.Map[string, *spi.Session]
 	readers  *recent.Map[readersKey, *readers]
-	// specs has the valid decoded providerSpecs.
-	specs *recent.Map[specHash, *decodedSpec]
 	// warned has the classes and fields with a recent warning.
 	warned *recent.Map[string, bool]
 }
@@ -173,7 +169,6 @@ func (p *Provider) init() {
 		}
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
-		p.specs = recent.New[specHash, *decodedSpec](p.clock, specLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
 		p.firstCall = p.clock.Now()
 	})

@@ -160,7 +160,7 @@ type Agent struct {
 }
 
 // SetDefaults sets the unset fields of spec, first from the Secret, then by the defaults that
-// ProviderSpec documents. It does not modify values that spec points to, because calls share them.
+// ProviderSpec documents.
 func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.Region == "" {
 		spec.Region = secret.Region
@@ -179,11 +179,10 @@ func SetDefaults(spec *ProviderSpec, secret *Secret) {
 }
 
 func setBootVolumeDefaults(spec *ProviderSpec) {
-	if spec.BootVolume == nil {
+	volume := spec.BootVolume
+	if volume == nil {
 		return
 	}
-	volume := *spec.BootVolume
-	spec.BootVolume = &volume
 	if volume.Source == nil && spec.ImageID != "" {
 		volume.Source = &BootVolumeSource{Type: SourceImage, ID: spec.ImageID}
 	}

@@ -197,12 +197,11 @@ var mutants = []mutant{
 	{"a GET that shows a server ends its being gone", []edit{{server, "\t\tc.memory.shown(&c.ref, t.id)\n", ""}}},
 	{"servers that are gone are ignored in lists", []edit{{ownership, " && !c.memory.wasGone(&c.ref, server.ID)", ""}}},
 	{"servers that are gone are no orphans", []edit{{core, " || c.memory.wasGone(&c.ref, server.ID) {", " {"}}},
-	{"a deletion that fails keeps no other", []edit{{deletion, "errs[i] = t.steps.afterStep(ctx, err, t.state())\n", "if errs[i] = t.steps.afterStep(ctx, err, t.state()); errs[i] != nil {\n\t\t\treturn errs[i]\n\t\t}\n"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "c.hasWorked.Load() && isRefused(err)", "c == nil && isRefused(err)"}}},
 	{"what was proved gone before is read once more", []edit{{deletion, "named := c.serverID //", "named := \"\" //"}}},
 	{"a DELETE that was not accepted is sent again", []edit{{server, "case r.mustRepeat:\n\t\treturn nil", "case r.mustRepeat:\n\t\tr.mustRepeat = false\n\t\treturn nil"}}},
 	{"refused at the POST after a wait, too", []edit{{create, "return nil, c.ended(c.noteExhausted(err, choice))", "return nil, c.noteExhausted(err, choice)"}}},
-	{"refused at a DELETE after a wait, too", []edit{{deletion, "errs[i] = t.steps.afterStep(ctx, err, t.state())", "errs[i] = err"}}},
+	{"refused at a DELETE after a wait, too", []edit{{deletion, "if err = t.steps.afterStep(ctx, err, t.state()); err != nil {", "if err != nil {"}}},
 	{"a DELETE that is repeated and fails is sent again", []edit{{server, "return t.steps.afterStep(ctx, t.sendDelete(ctx), t.state())", "return t.sendDelete(ctx)"}}},
 
 	// Moments, and whose a server is.
@@ -328,8 +327,6 @@ var mutants = []mutant{
 	{"one random 404 costs a GET", []edit{{server, "case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):", "case first.ended.IsZero():"}}},
 	{"while lists lag the second read is a GET, too", []edit{{server, "case last == getNotFound && !e.listsLag:", "case last == getNotFound:"}}},
 	{"a list that was made for others makes no GET", []edit{{server, "case t.due.After(t.call.clock.Now()): // the list was made for others\n", "case false:\n"}}},
-	{"a list without the server is an answer after our DELETE only", []edit{{server, "seen.counts && !t.removal.accepted.IsZero():", "seen.counts:"}}},
-	{"the end of a deletion is looked for each second", []edit{{server, "if t.removal.isExpected() && !t.getsFail {", "if false {"}}},
 	{"an old read proves nothing with a new one", []edit{{server, "reads[len(reads)-1].began.Sub(r.ended) > maxProofAge", "false"}}},
 	{"a read is old after a minute", []edit{{server, "maxProofAge = time.Minute", "maxProofAge = 2 * time.Minute"}}},
 	{"an old look-up proves nothing with a new one", []edit{{lookup, "firstOf(recentLookups(row, last.began), d)", "firstOf(row, d)"}, {lookup, "\tl.row = recentLookups(l.row, now)\n", ""}}},

@@ -154,12 +154,12 @@ func (c *call) deletionByID(ctx context.Context, id string) (*tracked, error) {
 	return t, nil
 }
 
-// deleteServers deletes servers, and waits until all are proved gone. A DELETE is sent for each before it waits, and a
-// server that fails does not block the others.
+// deleteServers deletes servers, and waits until all are proved gone. A DELETE is sent for each before
+// it waits, and one that fails is repeated without blocking the others.
 func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
 	errs := make([]error, len(deletions))
 	staying := 0
-	for i, t := range deletions {
+	for _, t := range deletions {
 		if t.last.server == nil { // no DELETE before a read shows it
 			continue
 		}
@@ -170,16 +170,16 @@ func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
 		if staying++; staying > 1 {
 			c.meters.duplicate(err)
 		}
-		errs[i] = t.steps.afterStep(ctx, err, t.state())
+		if err = t.steps.afterStep(ctx, err, t.state()); err != nil { // no other would succeed, either
+			return err
+		}
 	}
 	var all sync.WaitGroup
 	for i, t := range deletions {
-		if errs[i] == nil {
-			all.Go(func() {
-				defer recovered(&errs[i])
-				errs[i] = t.awaitGone(ctx)
-			})
-		}
+		all.Go(func() {
+			defer recovered(&errs[i])
+			errs[i] = t.awaitGone(ctx)
+		})
 	}
 	all.Wait()
 	return errors.Join(errs...)

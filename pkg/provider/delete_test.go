@@ -100,7 +100,7 @@ func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			all := machines(3)
+			all := machines(30)
 			wantNone(t, together(all, func(m *v1alpha1.Machine) error { return create(r, m) }))
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
 			for range 2 {

@@ -47,8 +47,7 @@ const (
 	refusedRepeat = 15 * time.Second
 )
 
-// signTimes are the delays of the next reads after the first one that did not show a server, if its
-// absence is not expected.
+// signTimes are the delays of the next reads after the first one that did not show a server.
 var signTimes = []time.Duration{time.Second, 3 * time.Second, 7 * time.Second, minGap}
 
 // evidence is the kind of a read that did not show a server.
@@ -330,7 +329,7 @@ func (t *tracked) read(ctx context.Context) observation {
 		switch {
 		case all.isSingle:
 			return t.getOrList(ctx, all)
-		case seen.err != nil, seen.server != nil, seen.counts && !t.removal.accepted.IsZero():
+		case seen.err != nil, seen.server != nil, seen.counts:
 			return seen
 		case t.due.After(t.call.clock.Now()): // the list was made for others
 		default:
@@ -481,9 +480,6 @@ func (t *tracked) expectation(at time.Time) expectation {
 // nextSign returns when the next read is due if the last one ended at the given time; the zero time
 // means the poll interval.
 func (t *tracked) nextSign(ended time.Time) time.Time {
-	if t.removal.isExpected() && !t.getsFail {
-		return ended.Add(minExpectedGap)
-	}
 	for _, after := range signTimes {
 		if due := t.absent[0].ended.Add(after); due.After(ended) {
 			return due

@@ -32,10 +32,6 @@ import (
 )
 
 func main() {
-	if err := redact.CheckArguments(os.Args[1:]); err != nil {
-		klog.ErrorS(err, "Failed to start")
-		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
-	}
 	server := newServer(pflag.CommandLine)
 	own := newDriverOptions()
 	own.addFlags(pflag.CommandLine)

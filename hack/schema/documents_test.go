@@ -41,10 +41,8 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                       {},
 		{class: `{"secretRef":null,"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:      {},
 		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","token":null}}`}: {},
-		// The API server refuses it.
-		{class: `{"metadata":{"name":"Worker"}}`}:              {},
-		{secret: `{"data":{"other":"eA==\n"}}`}:                {},
-		{secret: `{"stringData":{"project-id":"` + id + `"}}`}: {},
+		{secret: `{"data":{"other":"eA==\n"}}`}:                                                {},
+		{secret: `{"stringData":{"project-id":"` + id + `"}}`}:                                 {},
 
 		{class: `{"provider":"STACKIT"}`}:                                  {true, true},
 		{class: `{"provider":5}`}:                                          {true, true},
@@ -61,6 +59,7 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{secret: `{"data":{"other":"###"}}`}:                               {true, true},
 		{secret: `{"data":{"networkId":"` + id + `"}}`}:                    {true, true},
 
+		{class: `{"metadata":{"name":"Worker"}}`}:             {false, true},
 		{class: `{"nodeTemplate":{"capasity":{"cpu":"1"}}}`}:  {false, true},
 		{class: `{"nodeTemplate":{"capacity":{"cpu":"1"}}}`}:  {false, true},
 		{class: `{"providerSpec":{"labels":null}}`}:           {false, true},

@@ -400,6 +400,8 @@ var mutants = []mutant{
 	{"a list that may be old is ignored", []edit{{server, "if t.getOnly && seen.isListed {", `if t.getOnly && seen.isListed && t.id == "" {`}}},
 	{"a list that may be old begins the proof again", []edit{{server, "seen.isListed {\n\t\tt.absent = nil\n", "seen.isListed {\n"}}},
 	{"after a 404 a list that shows the server may be old", []edit{{server, "\tt.getOnly = t.getOnly || seen.evidence == getNotFound\n", ""}}},
+	{"a server that is adopted is not to go", []edit{{memory, "delete(m.deleted, serverKey{ref.place, serverID}) // that", "// that"}}},
+	{"an empty list does not end a Machine from OpenStack", []edit{{server, "seen.counts && t.last.server != nil:", "seen.counts:"}}},
 	{"a list may show what was proved gone", []edit{{server, "getOnly: c.memory.wasGone(&c.ref, serverID),", "getOnly: false,"}}},
 	{"what may be old is read by a GET", []edit{{server, "if t.getOnly {\n\t\t\treturn byGet\n\t\t}\n", ""}}},
 	{"after a GET that fails a list counts that may be old", []edit{{server, "\t\tt.getOnly = c.memory.wasGone(&c.ref, t.id) // the lists have to do\n", ""}}},

@@ -358,6 +358,7 @@ func (m *memory) adopt(ref *machineRef, serverID string) {
 		r.setServer(serverID)
 		r.own(ref)
 		r.isUnread = false
+		delete(m.deleted, serverKey{ref.place, serverID}) // that DELETE had no effect
 		if r.faulty != serverID {
 			r.fault = nil
 		}

@@ -313,3 +313,16 @@ func TestAPOSTThatWasNotSentCountsForNothing(t *testing.T) {
 		})
 	}
 }
+
+// A server that runs hours after its DELETE was accepted, and that its Machine keeps, is not to go.
+func TestAnAdoptedServerWasNotDeleted(t *testing.T) {
+	n, m1 := newNotebook(), refOf("m1")
+	n.deleteAccepted(m1, "s1")
+	if !n.wasDeleted(m1, "s1") {
+		t.Error("its DELETE is not remembered")
+	}
+	n.adopt(m1, "s1")
+	if n.wasDeleted(m1, "s1") {
+		t.Error("its DELETE is remembered after it was adopted")
+	}
+}

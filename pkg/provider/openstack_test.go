@@ -180,6 +180,19 @@ func TestAMachineFromOpenStackGetsNoNewServer(t *testing.T) {
 	}
 }
 
+// Lists alone, which many share, do not end the Machine of a server that no read of the call has shown.
+func TestAnEmptyListDoesNotEndAMachineFromOpenStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var deleted []*v1alpha1.Machine
+		for _, m := range machines(3) {
+			deleted = append(deleted, withID(r.deleted(m), "openstack:///RegionOne/"+r.fromOpenStack(m.Name)))
+		}
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Body: `{"items":[]}`, Status: http.StatusOK})
+		wantNone(t, together(deleted, r.statusErr))
+	})
+}
+
 func TestAFailedServerFromOpenStackIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -329,7 +329,7 @@ func (t *tracked) read(ctx context.Context) observation {
 		switch {
 		case all.isSingle:
 			return t.getOrList(ctx, all)
-		case seen.err != nil, seen.server != nil, seen.counts:
+		case seen.err != nil, seen.server != nil, seen.counts && t.last.server != nil:
 			return seen
 		case t.due.After(t.call.clock.Now()): // the list was made for others
 		default:

@@ -50,7 +50,11 @@ func capVerbosity(flags *pflag.FlagSet) {
 // machine at --v=4 (machinecontroller/userdata.go).
 var secret = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b` +
 	`|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` +
-	`|(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))`)
+	`|(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))` +
+	`|` + pemInBase64 + `[A-Za-z0-9+/=_-]+`)
+
+// pemInBase64 is how a PEM file begins in base64, as in the fields for certificates and keys of a kubeconfig.
+const pemInBase64 = `LS0tLS1CRUdJ`
 
 const redacted = "<redacted>"
 
@@ -68,7 +72,7 @@ func Error(err error) error {
 const maxPath = 255
 
 // content matches what a file has and its path does not: line breaks, JSON, or a JSON web token.
-var content = regexp.MustCompile(`[\r\n]|^\s*\{.*"|^eyJ[\w-]{8,}\.[\w-]{8,}\.`)
+var content = regexp.MustCompile(`[\r\n]|^\s*\{.*"|^eyJ[\w-]{8,}\.[\w-]{8,}\.|^` + pemInBase64)
 
 // IsContent reports whether a value that should be a path or a name is probably the content of a file: "$(cat
 // key.json)" in place of key.json. Errors must not repeat it.

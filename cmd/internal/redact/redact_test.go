@@ -46,6 +46,10 @@ func TestErrorWithoutSecrets(t *testing.T) {
 	if want := "open /a/<redacted>\n: no such file"; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
+	err = Error(errors.New("unable to read client-key /a/LS0tLS1CRUdJTiBQUklWQVRFIEtFWQ== for u"))
+	if want := "unable to read client-key /a/<redacted> for u"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
 	if harmless := errors.New("a"); !errors.Is(Error(harmless), harmless) || Error(nil) != nil {
 		t.Error("an error without a secret was changed")
 	}
@@ -68,6 +72,7 @@ func TestArgumentsThatAreContent(t *testing.T) {
 		"JSON on one line":        {[]string{"--secret", `{"kind":"Secret","data":{}}`}, "--secret is"},
 		"a token":                 {[]string{"--secret", "eyJhbGciOiJS.eyJpc3MiOiJh.c2ln"}, "--secret is"},
 		"a long value":            {[]string{"--secret", strings.Repeat("A/", 150)}, "--secret is"},
+		"a key in base64":         {[]string{"--client-key", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWQ=="}, "--client-key is"},
 		"a token as the token":    {[]string{"--token", "eyJhbGciOiJS.eyJpc3MiOiJh.c2ln" + long}, ""},
 		"a signed URL":            {[]string{"-f", "https://a.example/b?signature=" + long}, ""},
 		"many files":              {[]string{"-f", strings.Repeat("a/b.yaml,", 100)}, ""},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
@@ -54,30 +55,26 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 const unknownProject = "<projectId>"
 
 // checkProviderID checks a Machine's ProviderID as the driver does, which refuses every call with a wrong one. If the
-// class's project is unknown, any project may be right.
+// class's project is unknown, any project may be right; if the class is, so may another provider's ID.
 func (v *validator) checkProviderID(on *object, given *v1alpha1.Machine) {
-	id := given.Spec.ProviderID
-	if id == "" {
-		return
+	id, project := given.Spec.ProviderID, unknownProject
+	isOurs := strings.HasPrefix(id, providerid.Scheme+"://")
+	for _, known := range v.classes {
+		if known.key() != (client.ObjectKey{Namespace: on.namespace, Name: given.Spec.Class.Name}) {
+			continue
+		}
+		isOurs = !(&account.Class{MachineClass: known.class}).IsForeign()
+		if known.secrets != nil && validation.IsUUID(known.inputs.Secret.ProjectID) {
+			project = known.inputs.Secret.ProjectID
+		}
 	}
-	project := v.projectOf(client.ObjectKey{Namespace: on.namespace, Name: given.Spec.Class.Name})
 	named, _, _ := strings.Cut(strings.TrimPrefix(id, providerid.Scheme+"://"), "/")
 	if project == unknownProject && validation.IsUUID(named) {
 		project = named
 	}
-	if _, err := providerid.Parse(id, project); err != nil {
+	if _, err := providerid.Parse(id, project); err != nil && id != "" && isOurs {
 		v.report(on, report.Wrong, "spec.providerID", err.Error())
 	}
-}
-
-// projectOf returns the project of a class's Secret, or unknownProject.
-func (v *validator) projectOf(class client.ObjectKey) string {
-	for _, known := range v.classes {
-		if known.key() == class && known.secrets != nil && validation.IsUUID(known.inputs.Secret.ProjectID) {
-			return known.inputs.Secret.ProjectID
-		}
-	}
-	return unknownProject
 }
 
 // checkDeployment checks a MachineDeployment by the rules of the manager. It need not check the length of Machine

@@ -37,11 +37,10 @@ var (
 	urlEncodedPlaceholders = []string{"%3C%3CBOOTSTRAP_TOKEN%3E%3E", "%3C%3CMACHINE_NAME%3E%3E"}
 )
 
-// placeholders match these, similar ones, and the manager's names in other spellings: in any case, with blanks, with
-// brackets that an encoder escaped, or with one bracket, unless a redirection follows.
+// placeholders match these, similar ones, and the manager's names in other spellings: in any case, with blanks, or with
+// brackets that an encoder escaped.
 var placeholders = regexp.MustCompile(`<<[A-Za-z][A-Za-z0-9_-]*>>` +
-	`|(?i:(?:<|&lt;|\\u003c|%3c){2} *` + replacedNames + ` *(?:>|&gt;|\\u003e|%3e){2})` +
-	`|(?i:<` + replacedNames + `>\B)`)
+	`|(?i:(?:<|&lt;|\\u003c|%3c){2} *` + replacedNames + ` *(?:>|&gt;|\\u003e|%3e){2})`)
 
 const replacedNames = `(?:bootstrap[ _-]?token|machine[ _-]?name)`
 
@@ -178,7 +177,7 @@ func placeholderHint(text string, isSecret bool) string {
 		switch {
 		case isReplaced && !isSecret:
 			return "has " + found + ", which the manager replaces only in a Secret's userData: move it there"
-		case !isReplaced && isSecret && !isHeredoc(text, found) && !isElement(text, found):
+		case !isReplaced && isSecret && !isHeredoc(text, found):
 			return "has " + found + ", which nothing replaces: must be " + strings.Join(replacedPlaceholders, " or ")
 		}
 	}
@@ -196,9 +195,4 @@ func isHeredoc(text, found string) bool {
 		}
 	}
 	return false
-}
-
-// isElement reports whether what looks like a placeholder is an element of XML: it has an end tag.
-func isElement(text, found string) bool {
-	return strings.Contains(text, "</"+strings.Trim(found, "<>")+">")
 }

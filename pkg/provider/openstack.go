@@ -303,7 +303,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 		return false, nil // the next list shows it
 	default:
 		err = one.delete(ctx)
-		klog.V(2).InfoS("Sent a DELETE for a leftover resource of a Machine from OpenStack",
+		klog.V(2).InfoS("Tried to delete a leftover resource of a Machine that came from OpenStack",
 			"machine", l.machine, "what", one.what, "err", err)
 	}
 	if err = ignoreNotFound(err); err == nil {

@@ -168,8 +168,8 @@ type identityFile struct{ dir, name string }
 // all files in this pod are.
 func (c Config) identityFile(file string) (identityFile, error) {
 	if len(file) > maxIdentityPath || strings.ContainsAny(file, "\r\n") { // later errors show the path
-		return identityFile{}, identityError("workloadIdentityTokenFile is not a path: "+
-			"must have one line of at most %d bytes", maxIdentityPath)
+		return identityFile{}, identityError("workloadIdentityTokenFile is too long, or has several lines: "+
+			"must be a path of at most %d bytes", maxIdentityPath)
 	}
 	dirs := cmp.Or(c.IdentityDirs, DefaultIdentityDirs)
 	if path.Clean(file) == file { // else it has a ".." or the like

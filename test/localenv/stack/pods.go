@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PodPart returns the part of a container that StartPod runs, for Logs.
+// PodPart returns the Part of a container in a Pod that StartPod started, whose log Logs returns.
 func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 
 // StartPod runs a Pod of machine-controller-manager and the machine-controller as a kubelet would. Each container is a

@@ -449,7 +449,8 @@ func (m *memory) deleteAccepted(ref *machineRef, serverID string) {
 	}
 }
 
-// wasDeleted reports whether this process has had a DELETE for a server accepted.
+// wasDeleted reports whether a DELETE of this process was accepted for a server that no Machine has
+// adopted since.
 func (m *memory) wasDeleted(ref *machineRef, serverID string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

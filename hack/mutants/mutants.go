@@ -109,7 +109,7 @@ var mutants = []mutant{
 	{"a server's addresses keep their order", []edit{{sdkClient, "strings.Compare(a.ID, b.ID)", "strings.Compare(a.ID, a.ID)"}}},
 	{"a created server has its addresses", []edit{{nics, "complete() bool { return len(n.addresses) > 0 && n.allowed }", "complete() bool { return n.allowed }"}}},
 	{"a failed read is not a failed machine", []edit{{waitGo, "\tif errors.As(err, &api) {\n\t\tc.noteFailed", "\tif err != nil {\n\t\treturn err\n\t}\n\tif errors.As(err, &api) {\n\t\tc.noteFailed"}}},
-	{"errors have no brackets", []edit{{errorsGo, `strings.NewReplacer("[", "(", "]", ")").Replace(text)`, `strings.NewReplacer().Replace(text)`}}},
+	{"errors have no brackets", []edit{{errorsGo, `strings.NewReplacer("[", "(", "]", ")").Replace(printable(text))`, `strings.NewReplacer().Replace(printable(text))`}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
 	{"a 401 is told if there is no time to repeat the request", []edit{{"pkg/spi/auth.go", "if isHeldBack(err) && request.Context().Err() != nil {", "if isHeldBack(err) && request == nil {"}}},
 	{"a late 401 drops no newer token", []edit{{"pkg/spi/auth.go", "if t.token == refused {", "if t.token != \"\" || refused == \"\" {"}}},

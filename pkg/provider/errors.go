@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -685,11 +686,21 @@ func sanitize(text string) string {
 	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
 }
 
-// oneLine joins the lines, and replaces brackets, because the manager's parser reads the code
+// oneLine returns a text as printable, with other brackets, because the manager's parser reads the code
 // between them.
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	return strings.NewReplacer("[", "(", "]", ")").Replace(text)
+	return strings.NewReplacer("[", "(", "]", ")").Replace(printable(text))
+}
+
+// printable returns a text from outside as one line without control characters: the manager's log and kubectl
+// show it unchanged, so it could command a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " "))
 }
 
 var invalidReasons = []Reason{ReasonInvalidInput, ReasonInvalidProviderID, ReasonRequestRefused, ReasonResourceMissing}

@@ -143,7 +143,7 @@ func TestRedactedMessage(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			spec := *spec
 			spec.UserData = row.userData
-			want := row.message
+			want := printable(row.message)
 			if row.isWithheld {
 				want = withheld
 			}

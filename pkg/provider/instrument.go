@@ -209,9 +209,9 @@ func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, att
 // logs them, and the author of a Machine may choose a megabyte.
 const maxLogged = 128
 
-// loggable truncates text from outside.
+// loggable returns a printable part of text from outside: klog quotes it only if it has one line.
 func loggable(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxLogged)], "")
+	return printable(strings.ToValidUTF8(text[:min(len(text), maxLogged)], ""))
 }
 
 // recovered, when deferred, turns a panic into an error in err, and logs its stack.

@@ -5,12 +5,16 @@ package provider_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -257,6 +261,50 @@ func TestNoFieldFillsTheLog(t *testing.T) {
 			for line := range strings.Lines(log) {
 				if len(line) > 1024 {
 					t.Errorf("a line has %d bytes: %.200s", len(line), line)
+				}
+			}
+		})
+	}
+}
+
+// What an API says and what somebody writes into a class or a Machine is printed by the manager's log and by kubectl
+// as it is: none of it may command a terminal, or forge a line.
+func TestNothingFromOutsideCommandsATerminal(t *testing.T) {
+	const hostile = "a\x1b]0;owned\x07\u009b31m\u202e\x00\nb"
+	says, err := json.Marshal(map[string]any{"code": 400, "msg": hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inSpec := func(field string, value any) func(*rig) error {
+		return func(r *rig) error {
+			r.setSpec(func(spec map[string]any) { spec[field] = value })
+			return r.createErr(machine("m1"))
+		}
+	}
+	for name, call := range map[string]func(*rig) error{
+		"a message of the API": func(r *rig) error {
+			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusBadRequest, Body: string(says)})
+			return r.createErr(machine("m1"))
+		},
+		"the reason of a server in ERROR": func(r *rig) error {
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: "ERROR", ErrorMessage: hostile})
+			return r.createErr(machine("m1"))
+		},
+		"a label's key":    inSpec("labels", map[string]any{hostile: "a"}),
+		"a label's value":  inSpec("labels", map[string]any{"a": hostile}),
+		"a metadata key":   inSpec("metadata", map[string]any{hostile: 1}),
+		"a machine type":   inSpec("machineType", hostile),
+		"an unknown field": inSpec(hostile, 1),
+		"a ProviderID":     func(r *rig) error { return r.statusErr(withID(machine("m1"), hostile)) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			told := ""
+			log := logAt(t, "4", func() { told = fmt.Sprint(call(r)) })
+			for _, text := range append(slices.Collect(strings.Lines(log)), told) {
+				text = strings.TrimSuffix(text, "\n")
+				if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.HasPrefix(text, "\t") {
+					t.Errorf("%q is not one line of printable text", text)
 				}
 			}
 		})

@@ -36,7 +36,7 @@ func redacted(message, name string, spec *apis.ProviderSpec) string {
 	if spec != nil && repeatsUserData(message, spec.UserData, uuids, append(valuesOf(spec), name)) {
 		return withheld
 	}
-	return tokens.ReplaceAllString(strings.ToValidUTF8(message, "?"), "(token)")
+	return printable(tokens.ReplaceAllString(message, "(token)"))
 }
 
 // repeatsUserData reports whether the message repeats userData, as text in any quotes or as base64,

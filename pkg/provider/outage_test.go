@@ -639,6 +639,9 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 		"POST, a page of 403": {"CreateServer",
 			iaasmock.Fault{Status: http.StatusForbidden, Body: gatewaysPage, ContentType: "text/html"}, create, 4},
 		"POST that hangs":     {"CreateServer", iaasmock.Fault{Delay: 29 * time.Second, DropBefore: true}, create, 4},
+		"POST answered 401":   {"CreateServer", iaasmock.Fault{Status: http.StatusUnauthorized}, create, 4},
+		"DELETE answered 401": {"DeleteServer", iaasmock.Fault{Status: http.StatusUnauthorized}, remove, 4},
+		"PATCH answered 401":  {"UpdateNic", iaasmock.Fault{Status: http.StatusUnauthorized}, create, 4},
 		"DELETE answered 503": {"DeleteServer", unavailable, remove, 4},
 		"PATCH answered 503":  {"UpdateNic", unavailable, create, 4},
 		"tokens answered 503": {"Token", unavailable, create, 6}, // no write, but a fetch of its own

@@ -224,9 +224,9 @@ func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
 }
 
 // isFailure reports whether more writes of the kind would be a storm: after no answer, 429, 5xx or
-// a gateway's page; after a status that is not about the single request, such as a locked (423) or
-// unpaid (402) project; and after 409 to a POST, which means that the cloud is busy. The manager
-// repeats all of these after 5 s.
+// a gateway's page; after a status that is not about the single request, such as a refused token
+// (401) or a locked (423) or unpaid (402) project; and after 409 to a POST, which means that the
+// cloud is busy. The manager repeats all of these after 5 s.
 func isFailure(method string, response *http.Response, err error) bool {
 	if err != nil {
 		return true
@@ -236,7 +236,7 @@ func isFailure(method string, response *http.Response, err error) bool {
 		if method == http.MethodPost {
 			return true
 		}
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
 		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 	default:
 		return response.StatusCode >= http.StatusMultipleChoices || isForeign(response)

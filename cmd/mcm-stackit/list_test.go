@@ -141,7 +141,7 @@ func TestRequestTimeout(t *testing.T) {
 		"list": {[]string{"list", "servers", "--server=http://" + listener.Addr().String()},
 			[]string{"the cluster with the Machines does not answer within 3s",
 				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 3s"}},
-		"doctor": {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
+		"doctor": {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  token: not granted by "}},
 		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"},
 			[]string{"not fully checked: "}},
 	} {

@@ -329,10 +329,11 @@ func (noAnswer) Error() string { return fmt.Sprintf("no answer within %s", readT
 func (noAnswer) Timeout() bool { return true }
 
 // unanswered replaces the deadline error of a read that exceeded readTimeout: the caller's own time
-// is not up.
+// is not up. A read that waited for an access token was not sent to the API.
 func unanswered(err error) error {
 	var api *APIError
-	if errors.As(err, &api) && errors.Is(err, context.DeadlineExceeded) {
+	var token *spi.TokenError
+	if errors.As(err, &api) && errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &token) {
 		return &APIError{Call: api.Call, Err: noAnswer{}}
 	}
 	return err

@@ -603,6 +603,29 @@ func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
 	}
 }
 
+// A firewall drops what is sent to the token endpoint, as where it knows that of older keys only: no text looks for the
+// fault in the API, which nobody could ask.
+func TestATokenEndpointThatNeverAnswersIsNamed(t *testing.T) {
+	known := withID(machine("m1"), providerIDOf(someServerID))
+	for method, call := range map[string]func(*rig) error{
+		"CreateMachine":     func(r *rig) error { return r.createErr(machine("m1")) },
+		"InitializeMachine": func(r *rig) error { return r.initErr(known) },
+		"GetMachineStatus":  func(r *rig) error { return r.statusErr(known) },
+		"DeleteMachine":     func(r *rig) error { return r.remove(known) },
+		"ListMachines":      (*rig).listErr,
+	} {
+		bubble(t, method, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "Token", NeverAnswers: true, Status: http.StatusGatewayTimeout})
+			for began := time.Now(); time.Since(began) < 10*time.Minute; <-time.After(5 * time.Second) {
+				err := call(r)
+				comesBackSoon(t, err)
+				wantSaid(t, err.Error(), "access token")
+			}
+		})
+	}
+}
+
 // A token endpoint that is out of order ends no call that waits for its server.
 func TestATokenEndpointOutOfOrderEndsNoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

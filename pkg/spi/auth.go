@@ -120,8 +120,8 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 		return token, err
 	}
 	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
+	case <-ctx.Done(): // the endpoint is slow, not the API
+		return "", &TokenError{Err: fmt.Errorf("waiting for an access token: %w", ctx.Err())}
 	case fetched := <-t.fetches.DoChan("", t.renew):
 		token, _ := fetched.Val.(string)
 		return token, fetched.Err

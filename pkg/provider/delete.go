@@ -217,7 +217,7 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 		return err
 	}
 	err = t.sendDelete(ctx)
-	if err == nil && !t.removal.mustRepeat && !server.IsDeleting() {
+	if err == nil && !t.removal.accepted.IsZero() && !server.IsDeleting() {
 		c.meters.orphans.Inc()
 	}
 	return err

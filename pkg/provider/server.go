@@ -205,7 +205,7 @@ type sighting struct {
 func (c *call) track(serverID string) *tracked {
 	return &tracked{
 		call: c, id: serverID, polls: pollsFrom(c.clock.Now()), reads: c.newWait(), steps: c.newWait(),
-		getOnly: c.memory.wasGone(&c.ref, serverID), removal: removal{byOther: c.memory.wasDeleted(&c.ref, serverID)},
+		getOnly: c.memory.wasGone(&c.ref, serverID),
 	}
 }
 
@@ -370,7 +370,7 @@ func (t *tracked) get(ctx context.Context, answer *list[Server]) (seen observati
 	switch {
 	case isServerNotFound(seen.err), seen.err == nil && seen.server.Status == statusDeleted:
 		seen.server, seen.err, seen.evidence = nil, nil, getNotFound
-	case isForbidden(seen.err) && t.removal.wasAccepted():
+	case isForbidden(seen.err) && t.wasAccepted():
 		seen.server, seen.err, seen.evidence = nil, nil, getForbidden
 		t.getOnly = c.memory.wasGone(&c.ref, t.id)
 	case seen.err != nil && ctx.Err() == nil && !isSessionWide(seen.err):
@@ -458,7 +458,7 @@ func (t *tracked) miss(seen *observation) error {
 		c.meters.observe(c.meters.deletion, c.class, c.memory.serverGone(&c.ref, t.id))
 		return errGone
 	}
-	if isFirst && !t.removal.isExpected() {
+	if isFirst && !t.isExpected() {
 		klog.V(2).InfoS("Server not found although no deletion was requested; confirming with further reads",
 			"machine", c.machine, "server", t.id, "minGap", minGap)
 	}
@@ -471,7 +471,7 @@ func (t *tracked) miss(seen *observation) error {
 func (t *tracked) expectation(at time.Time) expectation {
 	r := &t.removal
 	return expectation{
-		isExpected: r.isExpected(), isDeletion: r.isWanted, getsFail: t.getsFail,
+		isExpected: t.isExpected(), isDeletion: r.isWanted, getsFail: t.getsFail,
 		listsLag:   !t.last.everListed && at.Before(t.call.certain()),
 		listsAlone: r.isListed && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
 	}
@@ -539,28 +539,22 @@ type removal struct {
 	// sent, accepted and first are the times of the last DELETE, of the last accepted one, and of the
 	// first accepted one while the server was not DELETING.
 	sent, accepted, first time.Time
-	// byOther reports whether a DELETE of another call of this process had been accepted before.
-	byOther bool
 	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read
 	// has shown it DELETING since.
 	before      string
 	wasDeleting bool
 	// isListed reports whether a list has shown the server DELETING after our DELETE.
 	isListed bool
-	// mustRepeat reports whether the last DELETE was answered 404, so that it must be repeated
-	// after the next read.
-	mustRepeat bool
-	// hasFailed reports whether the last accepted DELETE had no effect, wasRetried whether it was
-	// itself the repetition of one without effect.
-	hasFailed, wasRetried bool
+	// wasRetried reports whether the last accepted DELETE was the repetition of one without effect.
+	wasRetried bool
 }
 
-// wasAccepted reports whether a DELETE of this process was accepted.
-func (r *removal) wasAccepted() bool { return !r.accepted.IsZero() || r.byOther }
+// wasAccepted reports whether a DELETE of this process was accepted, of this call or another.
+func (t *tracked) wasAccepted() bool { return t.call.memory.wasDeleted(&t.call.ref, t.id) }
 
 // isExpected reports whether the server should go away: our DELETE was accepted, or a read has
 // shown it DELETING.
-func (r *removal) isExpected() bool { return r.wasAccepted() || r.wasDeleting }
+func (t *tracked) isExpected() bool { return t.wasAccepted() || t.removal.wasDeleting }
 
 // sendDelete requests the deletion of the server as last seen. A DELETE that is answered 404 was
 // not accepted, and proves nothing. None is sent, without an error, if the server now belongs to a
@@ -573,9 +567,9 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	}
 	err := c.client.DeleteServer(ctx, t.id)
 	r, now := &t.removal, c.clock.Now()
-	r.sent, r.mustRepeat = now, isServerNotFound(err)
+	r.sent = now
 	switch {
-	case r.mustRepeat:
+	case isServerNotFound(err):
 		return nil
 	case err != nil:
 		return err
@@ -584,8 +578,8 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	}
 	t.polls = polls{now, firstDeletionPoll + c.spread(minDeletionPoll), minDeletionPoll}
 	t.due = t.polls.since.Add(t.polls.first)
-	r.wasRetried, r.hasFailed, r.wasDeleting = r.hasFailed, false, false
-	r.accepted, r.before = now, t.last.server.Status
+	r.wasRetried = !r.accepted.IsZero() && t.hasFailed(now)
+	r.accepted, r.before, r.wasDeleting = now, t.last.server.Status, false
 	c.memory.deleteAccepted(&c.ref, t.id)
 	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
 	return nil
@@ -598,11 +592,10 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	switch {
 	case isForbidden(t.steps.lastError) && now.Sub(r.sent) < refusedRepeat:
 		return nil
-	case r.mustRepeat:
 	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
 		return nil
 	case server.IsDeleting(), r.accepted.IsZero() && !r.wasDeleting:
-	case !t.hasFailed(server, now):
+	case !t.hasFailed(now):
 		return nil
 	case t.last.byList && !t.getsFail: // it may be old
 		t.getOnly, t.due = true, time.Time{}
@@ -610,18 +603,16 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	case r.wasRetried:
 		return newError(ReasonServerBusy, "two DELETEs of server %s were accepted, but its status is still %s, "+
 			"so the next call retries; the API's message: %s", t.id, server.Status, server.reason(t.call.spec))
-	default:
-		r.hasFailed = true
 	}
 	return t.steps.afterStep(ctx, t.sendDelete(ctx), t.state())
 }
 
-// hasFailed reports whether the last DELETE of a server that is not DELETING had no effect: the
-// server is in ERROR since, or deletionTimeout is over.
-func (t *tracked) hasFailed(server *Server, now time.Time) bool {
-	r := &t.removal
+// hasFailed reports whether the last accepted DELETE of the server had no effect: the server is in
+// ERROR since, or not DELETING after deletionTimeout.
+func (t *tracked) hasFailed(now time.Time) bool {
+	r, server := &t.removal, t.last.server
 	isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)
-	return isBroken || now.Sub(r.accepted) > deletionTimeout
+	return isBroken || !server.IsDeleting() && now.Sub(r.accepted) > deletionTimeout
 }
 
 // awaitGone reads the server until it is proved gone, and returns nil only then.

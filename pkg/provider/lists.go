@@ -21,9 +21,8 @@ import (
 // of a read in pkg/spi/retry.go.
 const (
 	// listInterval is the minimum time between the starts of two lists of a scope; projectInterval is
-	// the same for lists of the project, which are large, leftoverInterval for those of volumes, which
-	// many machines share.
-	listInterval, projectInterval, leftoverInterval = 250 * time.Millisecond, 5 * time.Second, 3 * time.Second
+	// the same for lists of the project's servers or volumes, which are large.
+	listInterval, projectInterval = 250 * time.Millisecond, 5 * time.Second
 	// maxListBackoff limits the backoff after failed lists: 1, 2, 4 … 30 s.
 	maxListBackoff = 30 * time.Second
 	// maxSingles limits the reads in flight that replace a failed list.
@@ -377,7 +376,7 @@ func newReaders(session *spi.Session, region string, process *process) *readers 
 		servers: recent.New[string, *lister[Server]](process.clock, readerLifetime),
 		nics:    recent.New[string, *lister[NIC]](process.clock, readerLifetime),
 	}
-	r.volumes = newLister(r, leftoverInterval, client.ListVolumes)
+	r.volumes = newLister(r, projectInterval, client.ListVolumes)
 	return r
 }
 

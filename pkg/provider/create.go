@@ -311,8 +311,7 @@ func (c *creation) discard(ctx context.Context, failed *tracked) {
 	limited, cancel := context.WithTimeout(ctx, sideDeleteTimeout)
 	err := deletion.sendDelete(limited)
 	cancel()
-	var api *APIError
-	if errors.As(err, &api) && api.StatusCode != 0 {
+	if err != nil {
 		klog.ErrorS(err, "Failed to delete a server in state ERROR", "machine", c.machine, "server", failed.id)
 		return
 	}

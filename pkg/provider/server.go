@@ -112,7 +112,6 @@ var proofs = []proof{
 	{false, three(others), minGap, func(e expectation) bool { return e.isDeletion && e.getsFail }},
 	{true, [][]evidence{is404, anyList}, minExpectedGap, nil},
 	{true, [][]evidence{is403, others}, minExpectedGap, nil},
-	{true, [][]evidence{is403, anyList}, minGap, nil},
 	{true, [][]evidence{is404, is404}, minExpectedGap, func(e expectation) bool { return e.listsLag }},
 	// This saves most deletions their GET.
 	{true, [][]evidence{others, others}, minExpectedGap, func(e expectation) bool { return e.listsAlone }},

@@ -77,8 +77,8 @@ type absentRead struct {
 type expectation struct {
 	// isExpected reports whether our DELETE was accepted, or the server was seen DELETING.
 	isExpected bool
-	// listsAlone reports whether our DELETE was at most listsAloneFor ago, and a list has shown the
-	// server DELETING since.
+	// listsAlone reports whether our DELETE was at most listsAloneFor ago, and the server was last
+	// seen DELETING, in a list.
 	listsAlone bool
 	// listsLag reports whether the server is too young for lists to show it.
 	listsLag bool
@@ -436,7 +436,6 @@ func (t *tracked) show(server *Server, isListed bool) {
 	t.last = sighting{server: server, byList: isListed, everListed: t.last.everListed || isListed}
 	if server.IsDeleting() {
 		t.removal.wasDeleting = true
-		t.removal.isListed = t.removal.isListed || isListed && !t.removal.accepted.IsZero()
 	}
 }
 
@@ -472,7 +471,7 @@ func (t *tracked) expectation(at time.Time) expectation {
 	return expectation{
 		isExpected: t.isExpected(), isDeletion: r.isWanted, getsFail: t.getsFail,
 		listsLag:   !t.last.everListed && at.Before(t.call.certain()),
-		listsAlone: r.isListed && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
+		listsAlone: r.wasDeleting && t.last.byList && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
 	}
 }
 
@@ -542,8 +541,6 @@ type removal struct {
 	// has shown it DELETING since.
 	before      string
 	wasDeleting bool
-	// isListed reports whether a list has shown the server DELETING after our DELETE.
-	isListed bool
 	// wasRetried reports whether the last accepted DELETE was the repetition of one without effect.
 	wasRetried bool
 }

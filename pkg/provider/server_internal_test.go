@@ -199,7 +199,7 @@ func TestListsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tracked := &tracked{call: newQuietCall()}
 			accept := func() {
-				tracked.removal.accepted, tracked.removal.first = epoch, epoch
+				tracked.removal = removal{accepted: epoch, first: epoch}
 			}
 			if row.deleted == before {
 				accept()

@@ -185,7 +185,7 @@ func (p *Provider) listMachines(
 	for i := range listed.items {
 		server := &listed.items[i]
 		name := server.Labels[StackitMachineLabel]
-		_, contradicts := c.contradiction(server)
+		_, contradicts := c.contradiction(server.Labels)
 		if contradicts || !matches(server, c.classSelector()) || name == "" || c.memory.wasGone(&c.ref, server.ID) {
 			continue
 		}

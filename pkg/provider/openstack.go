@@ -58,17 +58,13 @@ func (i identity) isByName(name string, labels, metadata map[string]string) bool
 // by a tag of Gardener's OpenStack provider.
 func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	clusters := slices.Collect(maps.Values(i.cluster))
-	for key, value := range told {
-		cluster, isTag := strings.CutPrefix(key, openStackClusterTag)
-		want, isOurKey := i.cluster[key]
-		switch {
-		case isOurKey && value != want,
-			IsClusterLabel(key) && !slices.Contains(clusters, value),
-			isTag && !slices.Contains(clusters, cluster):
+	for key := range told {
+		if cluster, isTag := strings.CutPrefix(key, openStackClusterTag); isTag && !slices.Contains(clusters, cluster) {
 			return true
 		}
 	}
-	return false
+	_, contradicts := i.contradiction(told)
+	return contradicts
 }
 
 // IsByName reports whether a resource belongs to a Machine from OpenStack: it has the Machine's name,

@@ -117,17 +117,15 @@ func matches(server *Server, selector map[string]string) bool {
 	return true
 }
 
-// contradiction returns the cluster label by which the server belongs to another cluster: the
-// class's key with another value, or any other key with a value that no cluster label of the class has.
-func (i identity) contradiction(server *Server) (key string, contradicts bool) {
-	for key, want := range i.cluster {
-		if actual, ok := server.Labels[key]; ok && actual != want {
-			return key, true
-		}
-	}
+// contradiction returns the cluster label that names another cluster: the class's key with another
+// value, or any other key with a value that no cluster label of the class has.
+func (i identity) contradiction(labels map[string]string) (key string, contradicts bool) {
 	values := slices.Collect(maps.Values(i.cluster))
-	for _, key := range slices.Sorted(maps.Keys(server.Labels)) { // Gardener writes one value under two keys
-		if IsClusterLabel(key) && !slices.Contains(values, server.Labels[key]) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		want, isOurKey := i.cluster[key]
+		switch {
+		case isOurKey && labels[key] != want,
+			IsClusterLabel(key) && !slices.Contains(values, labels[key]): // Gardener writes one value under two keys
 			return key, true
 		}
 	}
@@ -138,7 +136,7 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 // deleted. byID reports whether the request's ProviderID names this server: then its name is enough
 // if it has no machine label.
 func (i identity) checkOwned(server *Server, byID bool) error {
-	if key, contradicts := i.contradiction(server); contradicts {
+	if key, contradicts := i.contradiction(server.Labels); contradicts {
 		return notOurs(server, key, i.cluster[key])
 	}
 	label, labelled := server.Labels[StackitMachineLabel]
@@ -220,7 +218,7 @@ func (c *call) enter(server *Server, byID bool) error {
 // contradiction.
 func (i identity) hasOnlyItsName(server *Server) bool {
 	_, labelled := server.Labels[StackitMachineLabel]
-	_, contradicts := i.contradiction(server)
+	_, contradicts := i.contradiction(server.Labels)
 	return !labelled && !contradicts && server.Name == i.machine
 }
 
@@ -228,7 +226,7 @@ func (i identity) hasOnlyItsName(server *Server) bool {
 // the machine's: it has the machine's name and no contradiction, and lacks the machine label, the
 // cluster's or, if the class has none, the class's. It may be older than these labels.
 func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
-	if _, contradicts := i.contradiction(server); contradicts {
+	if _, contradicts := i.contradiction(server.Labels); contradicts {
 		return "", "", false
 	}
 	if i.hasOnlyItsName(server) {

@@ -446,8 +446,6 @@ func (t *tracked) miss(seen *observation) error {
 	if !seen.counts {
 		return nil
 	}
-	isFirst := seen.evidence == getNotFound &&
-		!slices.ContainsFunc(t.absent, func(r absentRead) bool { return r.evidence == getNotFound })
 	t.absent = append(t.absent, seen.absentRead)
 	if gone(t.absent, t.expectation(seen.began)) {
 		if known := c.record(); known.serverID == t.id && known.isUnread && t.last.server == nil {
@@ -455,10 +453,6 @@ func (t *tracked) miss(seen *observation) error {
 		}
 		c.meters.observe(c.meters.deletion, c.class, c.memory.serverGone(&c.ref, t.id))
 		return errGone
-	}
-	if isFirst && !t.isExpected() {
-		klog.V(2).InfoS("Server not found although no deletion was requested; confirming with further reads",
-			"machine", c.machine, "server", t.id, "minGap", minGap)
 	}
 	if due := t.nextSign(seen.ended); !due.IsZero() {
 		t.due = due

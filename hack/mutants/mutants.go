@@ -314,8 +314,6 @@ var mutants = []mutant{
 	{"while nothing works single reads are tried, too", []edit{{lists, "isProbing := !isOff && l.lists.failures%2 == 1", "isProbing := false"}}},
 	{"while nothing works lists are tried, too", []edit{{lists, "isProbing := !isOff && l.lists.failures%2 == 1", "isProbing := !isOff && l.lists.failures > 0"}}},
 	{"an error while nothing works is the answer to all who are due", []edit{{lists, "w.ability != listsOnly && !l.fails[w.ability])", "w.ability != listsOnly)"}}},
-	{"what a GET does not tell, a list is asked at once", []edit{{server, "\tif listed := t.list(ctx, time.Time{}); listed.err == nil || ctx.Err() != nil {\n\t\treturn listed\n\t}\n", ""}}},
-	{"a GET that fails while lists are off waits for none", []edit{{server, "seen.err == nil || answer.isOff ||", "seen.err == nil ||"}}},
 	{"after a failed GET the next read is a list", []edit{{server, "case last == getFailed, last == getForbidden:", "case last == getForbidden:"}}},
 	{"after a list that failed the next read is any", []edit{{server, "case last == listFailed, last == listOfOthers && e.listsAlone:", "case last == listOfOthers && e.listsAlone:"}}},
 	{"a list that failed is noted", []edit{{server, "if all.err != nil && len(t.absent) > 0 {", "if false {"}}},

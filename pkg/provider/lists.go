@@ -44,9 +44,8 @@ type list[T any] struct {
 	items        []T
 	began, ended time.Time
 	err          error
-	// isSingle reports whether the caller must read by itself instead (lister.single), isOff whether
-	// that is because lists fail.
-	isSingle, isOff bool
+	// isSingle reports whether the caller must read by itself instead (lister.single).
+	isSingle bool
 }
 
 // lister shares the LISTs of one scope, such as the servers of a cluster. Each caller gets a list
@@ -221,7 +220,8 @@ func (l *lister[T]) answerSingles(now time.Time) {
 		default:
 			return false
 		}
-		l.grant(w, l.lists.failures > 0)
+		l.singles++
+		w.answer <- &list[T]{isSingle: true}
 		return true
 	})
 }
@@ -288,12 +288,6 @@ func (l *lister[T]) isTooLarge() (tooLarge, isOff bool) {
 	now := l.readers.clock.Now()
 	hasLasted := l.lists.failures > 0 && now.Sub(l.lists.since) >= tooLargeFor
 	return hasLasted && isTooLarge(l.lists.err), l.lists.isOff(now)
-}
-
-// grant lets a caller read by itself.
-func (l *lister[T]) grant(w *waiter[T], isOff bool) {
-	l.singles++
-	w.answer <- &list[T]{isSingle: true, isOff: isOff}
 }
 
 // answer returns the list to the callers that waited for it. After a failed one, callers that are

@@ -327,7 +327,7 @@ func (t *tracked) read(ctx context.Context) observation {
 		seen := t.inList(all, t.isInScope() || t.call.fromOpenStack)
 		switch {
 		case all.isSingle:
-			return t.getOrList(ctx, all)
+			return t.get(ctx, all)
 		case seen.err != nil, seen.server != nil, seen.counts && t.last.server != nil:
 			return seen
 		case t.due.After(t.call.clock.Now()): // the list was made for others
@@ -335,18 +335,6 @@ func (t *tracked) read(ctx context.Context) observation {
 			return t.get(ctx, nil) // at once: the list adds nothing to it
 		}
 	}
-}
-
-// getOrList makes a GET and, if that fails while lists may work, a list.
-func (t *tracked) getOrList(ctx context.Context, answer *list[Server]) observation {
-	seen := t.get(ctx, answer)
-	if seen.err == nil || answer.isOff || ctx.Err() != nil || isSessionWide(seen.err) {
-		return seen
-	}
-	if listed := t.list(ctx, time.Time{}); listed.err == nil || ctx.Err() != nil {
-		return listed
-	}
-	return seen
 }
 
 // get reads the server by its ID; answer is lister.next's, if that requested it.

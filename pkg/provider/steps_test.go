@@ -143,7 +143,7 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			"name 0, cluster 4, name 8, cluster 12, name 16, GET 20, DELETE 20, cluster 24, name 40; answers at 60",
 			provider.ReasonTimedOut},
 		"all GETs fail": {running, []iaasmock.Fault{{Operation: "GetServer", Status: unavailable}}, remove,
-			"name 0, DELETE 0, GET 5, cluster 5 8 11 12; answers at 12", ""},
+			"name 0, DELETE 0, GET 5, cluster 8 11 12; answers at 12", ""},
 		"all GETs and lists fail, the third call": {func(r *rig) made {
 			m := running(r)
 			for _, operation := range []string{"GetServer", "ListServers"} {

@@ -280,7 +280,7 @@ var mutants = []mutant{
 	{"of a Machine from OpenStack, one look-up proves nothing", []edit{{callGo, "c.isYoung && !c.fromOpenStack &&", "c.isYoung &&"}}},
 	{"one list may hide the second server of a name", []edit{{deletion, "found, err = c.confirmSingle(ctx, look, found);", "err = c.checkSeveral(found.servers);"}}},
 	{"a server that went before a restart is gone by two 404s", []edit{{openstack, "case began.Sub(first) >= minGap:\n\t\tl.memory", "case began.Sub(first) < 0:\n\t\tl.memory"}}},
-	{"never by name: what is attached elsewhere", []edit{{openstack, "case l.isAttached(one) && !l.isGone(one.serverID):", "case one.what == \"\":"}, {openstack, "case l.isAttached(one), one.isChanging,", "case one.isChanging,"}, {openstack, "seen.isChanging, l.isAttached(&seen):", "seen.isChanging:"}}},
+	{"never by name: what is attached elsewhere", []edit{{openstack, "case l.isAttached(one) && !l.isGone(one.serverID):", "case one.what == \"\":"}, {openstack, "case l.isAttached(one), one.isChanging:", "case one.isChanging:"}, {openstack, "seen.isChanging, l.isAttached(&seen):", "seen.isChanging:"}}},
 	{"never by name: another cluster's", []edit{{openstack, "return contradicts\n", "return contradicts && len(told) == 0\n"}}},
 	{"never by name: what another cluster's OpenStack tagged", []edit{{openstack, "isTag && !slices.Contains(clusters, cluster) {", "isTag && !slices.Contains(clusters, cluster) && cluster == \"\" {"}}},
 	{"never by name: another Machine's", []edit{{openstack, "(!labelled || machine == i.machine)", "(!labelled || machine != \"\")"}}},

@@ -180,8 +180,6 @@ func OpenStackTag(server *Server) string {
 type leftovers struct {
 	*call
 	polls polls
-	// asked is when the API last accepted the deletion of each, or answered that it does not exist.
-	asked map[string]time.Time
 	// leftAlone are the logged resources that stay; true if no later list changes that.
 	leftAlone map[string]bool
 	// notFound is the time of the first of consecutive GETs that answer 404 about a server to which
@@ -219,7 +217,7 @@ type leftover struct {
 // delete, and no list between them does: one list may be wrong. All Machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), l.newWait()
-	l.polls, l.asked = pollsFrom(l.clock.Now()), map[string]time.Time{}
+	l.polls = pollsFrom(l.clock.Now())
 	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
 	l.state = fmt.Sprintf("the servers of machine %s are gone, but its NICs and volumes have not been read yet", l.machine)
 	var due, first time.Time
@@ -279,7 +277,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 		}
 		// A server of the Machine's own name may be a deleted one, in a lagging read.
 		return l.leave(one, "it is attached to server "+one.serverID, seen.server.Name != l.machine)
-	case l.isAttached(one), one.isChanging, l.clock.Since(l.asked[one.what]) < deletionTimeout:
+	case l.isAttached(one), one.isChanging:
 		return false, nil
 	}
 	return l.deleteOne(ctx, one)
@@ -302,10 +300,7 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 		klog.V(2).InfoS("Tried to delete a leftover resource of a Machine that came from OpenStack",
 			"machine", l.machine, "what", one.what, "err", err)
 	}
-	if err = ignoreNotFound(err); err == nil {
-		l.asked[one.what] = l.clock.Now()
-	}
-	return false, err
+	return false, ignoreNotFound(err)
 }
 
 // isAttached reports whether it is attached to a server. A deleted server counts for

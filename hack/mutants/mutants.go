@@ -321,7 +321,6 @@ var mutants = []mutant{
 	{"while GETs fail three lists follow one of them", []edit{{server, "case lists > 0 && lists < 3 && e.getsFail && e.isDeletion:", "case lists < 0:"}}},
 	{"after three lists a GET is tried again", []edit{{server, "lists > 0 && lists < 3 && e.getsFail", "lists > 0 && e.getsFail"}}},
 	{"where two lists are a proof the second read is any", []edit{{server, "case last == listFailed, last == listOfOthers && e.listsAlone:", "case last == listFailed:"}}},
-	{"one random 404 costs a GET", []edit{{server, "case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):", "case first.ended.IsZero():"}}},
 	{"while lists lag the second read is a GET, too", []edit{{server, "case last == getNotFound && !e.listsLag:", "case last == getNotFound:"}}},
 	{"a list that was made for others makes no GET", []edit{{server, "case t.due.After(t.call.clock.Now()): // the list was made for others\n", "case false:\n"}}},
 	{"an old read proves nothing with a new one", []edit{{server, "reads[len(reads)-1].began.Sub(r.ended) > maxProofAge", "false"}}},

@@ -279,7 +279,7 @@ func (t *tracked) nextRead(now time.Time) readKind {
 		}
 		return byAny
 	}
-	first, last := t.absent[0], t.absent[len(t.absent)-1].evidence
+	last := t.absent[len(t.absent)-1].evidence
 	e := t.expectation(now)
 	lists := lastLists(t.absent)
 	switch {
@@ -289,8 +289,6 @@ func (t *tracked) nextRead(now time.Time) readKind {
 		return byAny
 	case lists > 0 && lists < 3 && e.getsFail && e.isDeletion: // a hanging GET takes long
 		return byList
-	case !e.isExpected && now.Before(first.ended.Add(signTimes[1])):
-		return byGet // one random 404 is cheap
 	case last == getNotFound && !e.listsLag:
 		return byList
 	default:

@@ -112,9 +112,9 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			unknown, []iaasmock.Fault{{Operation: "ListServers", Count: 1, EmptyList: true}}, status,
 			"GET 0, NICs 0; answers at 0", ""},
 		"a server was deleted by hand": {deletedByHand, nil, status,
-			"GET 0 1, project 3, GET 7, project 15; answers at 15", provider.ReasonNoServer},
+			"GET 0, project 1, GET 3, project 7, GET 15; answers at 15", provider.ReasonNoServer},
 		"a server that was deleted by hand is to go": {deletedByHand, nil, remove,
-			"name 0, GET 0 1, project 3, GET 7, project 15; answers at 15", ""},
+			"name 0, GET 0, project 1, GET 3, project 7, GET 15; answers at 15", ""},
 		"a server is deleted": {running, nil, remove,
 			"name 0, DELETE 0, GET 5 8 11, cluster 12; answers at 12", ""},
 		"a server is deleted while CREATING": {func(r *rig) made {

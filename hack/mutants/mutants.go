@@ -228,8 +228,6 @@ var mutants = []mutant{
 	{"what is DELETING is listed", []edit{{core, `name == "" || c.memory`, `name == "" || server.IsDeleting() || c.memory`}}},
 	{"a deletion that stays DELETING is asked for again", []edit{{server, "deletionRepeat = 2 * time.Minute", "deletionRepeat = 2 * time.Hour"}}},
 	{"a DELETE has 15 s to show", []edit{{server, "deletionTimeout = 15 * time.Second", "deletionTimeout = time.Second"}}},
-	{"a server in ERROR before its DELETE has 15 s, too", []edit{{server, "server.Status == statusError && (r.before != statusError || r.wasDeleting)", "server.Status == statusError"}}},
-	{"a server that ends in ERROR is deleted again at once", []edit{{server, "isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)", "isBroken := false"}}},
 	{"a DELETE that nobody waits for holds up nobody", []edit{{create, "sideDeleteTimeout = 5 * time.Second", "sideDeleteTimeout = 5 * time.Hour"}}},
 	{"an exhausted class is not looked up", []edit{{create, "err != nil && c.isWithoutServer() {", `err != nil && c.machine == "" {`}}},
 	{"an exhausted class hides no server", []edit{{create, "err != nil && c.isWithoutServer() {", "err != nil {"}}},

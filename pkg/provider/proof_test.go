@@ -290,7 +290,7 @@ func TestADELETEThatDoesNothingIsSentOnceMore(t *testing.T) {
 	}
 }
 
-// An accepted DELETE does nothing: it is sent again after 15 s, or at once if the server ends in ERROR meanwhile.
+// An accepted DELETE does nothing: it is sent again after 15 s.
 func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
 	const active, inError = iaasmock.StatusActive, iaasmock.StatusError
 	for name, row := range map[string]struct {
@@ -299,7 +299,7 @@ func TestWhenADELETEThatDidNothingIsSentAgain(t *testing.T) {
 	}{
 		"the server runs":             {active, active, 15 * time.Second, 30 * time.Second},
 		"it was in ERROR before":      {inError, inError, 15 * time.Second, 30 * time.Second},
-		"it ends in ERROR after that": {active, inError, 0, 10 * time.Second},
+		"it ends in ERROR after that": {active, inError, 15 * time.Second, 30 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -517,9 +517,7 @@ type removal struct {
 	// sent, accepted and first are the times of the last DELETE, of the last accepted one, and of the
 	// first accepted one while the server was not DELETING.
 	sent, accepted, first time.Time
-	// before is the server's state before the last accepted DELETE; wasDeleting reports whether a read
-	// has shown it DELETING since.
-	before      string
+	// wasDeleting reports whether a read has shown the server DELETING since the last accepted DELETE.
 	wasDeleting bool
 	// wasRetried reports whether the last accepted DELETE was the repetition of one without effect.
 	wasRetried bool
@@ -555,7 +553,7 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 	t.polls = polls{now, firstDeletionPoll + c.spread(minDeletionPoll), minDeletionPoll}
 	t.due = t.polls.since.Add(t.polls.first)
 	r.wasRetried = !r.accepted.IsZero() && t.hasFailed(now)
-	r.accepted, r.before, r.wasDeleting = now, t.last.server.Status, false
+	r.accepted, r.wasDeleting = now, false
 	c.memory.deleteAccepted(&c.ref, t.id)
 	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
 	return nil
@@ -583,12 +581,10 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 	return t.steps.afterStep(ctx, t.sendDelete(ctx), t.state())
 }
 
-// hasFailed reports whether the last accepted DELETE of the server had no effect: the server is in
-// ERROR since, or not DELETING after deletionTimeout.
+// hasFailed reports whether the last accepted DELETE had no effect: the server is not DELETING after
+// deletionTimeout.
 func (t *tracked) hasFailed(now time.Time) bool {
-	r, server := &t.removal, t.last.server
-	isBroken := server.Status == statusError && (r.before != statusError || r.wasDeleting)
-	return isBroken || !server.IsDeleting() && now.Sub(r.accepted) > deletionTimeout
+	return !t.last.server.IsDeleting() && now.Sub(t.removal.accepted) > deletionTimeout
 }
 
 // awaitGone reads the server until it is proved gone, and returns nil only then.

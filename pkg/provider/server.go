@@ -75,7 +75,7 @@ type absentRead struct {
 
 // expectation is the knowledge of a server in addition to the reads that do not show it.
 type expectation struct {
-	// isExpected reports whether our DELETE was accepted, or the server was seen DELETING.
+	// isExpected reports whether our DELETE was accepted, or the server was last seen DELETING.
 	isExpected bool
 	// listsAlone reports whether our DELETE was at most listsAloneFor ago, and the server was last
 	// seen DELETING, in a list.
@@ -420,9 +420,6 @@ func (t *tracked) list(ctx context.Context, due time.Time) observation {
 func (t *tracked) show(server *Server, isListed bool) {
 	t.absent, t.getOnly = nil, false
 	t.last = sighting{server: server, byList: isListed, everListed: t.last.everListed || isListed}
-	if server.IsDeleting() {
-		t.removal.wasDeleting = true
-	}
 }
 
 // miss records a read that does not show the server, and returns errGone if it is proved gone.
@@ -449,9 +446,9 @@ func (t *tracked) miss(seen *observation) error {
 func (t *tracked) expectation(at time.Time) expectation {
 	r := &t.removal
 	return expectation{
-		isExpected: t.isExpected(), isDeletion: r.isWanted, getsFail: t.getsFail,
+		isExpected: t.wasAccepted() || t.isDeleting(), isDeletion: r.isWanted, getsFail: t.getsFail,
 		listsLag:   !t.last.everListed && at.Before(t.call.certain()),
-		listsAlone: r.wasDeleting && t.last.byList && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
+		listsAlone: t.isDeleting() && t.last.byList && !r.first.IsZero() && at.Sub(r.first) <= listsAloneFor,
 	}
 }
 
@@ -517,8 +514,6 @@ type removal struct {
 	// sent, accepted and first are the times of the last DELETE, of the last accepted one, and of the
 	// first accepted one while the server was not DELETING.
 	sent, accepted, first time.Time
-	// wasDeleting reports whether a read has shown the server DELETING since the last accepted DELETE.
-	wasDeleting bool
 	// wasRetried reports whether the last accepted DELETE was the repetition of one without effect.
 	wasRetried bool
 }
@@ -526,9 +521,8 @@ type removal struct {
 // wasAccepted reports whether a DELETE of this process was accepted, of this call or another.
 func (t *tracked) wasAccepted() bool { return t.call.memory.wasDeleted(&t.call.ref, t.id) }
 
-// isExpected reports whether the server should go away: our DELETE was accepted, or a read has
-// shown it DELETING.
-func (t *tracked) isExpected() bool { return t.wasAccepted() || t.removal.wasDeleting }
+// isDeleting reports whether the last read that showed the server showed it DELETING.
+func (t *tracked) isDeleting() bool { return t.last.server != nil && t.last.server.IsDeleting() }
 
 // sendDelete requests the deletion of the server as last seen. A DELETE that is answered 404 was
 // not accepted, and proves nothing. None is sent, without an error, if the server now belongs to a
@@ -547,13 +541,13 @@ func (t *tracked) sendDelete(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
-	case r.first.IsZero() && !t.last.server.IsDeleting():
+	case r.first.IsZero() && !t.isDeleting():
 		r.first = now
 	}
 	t.polls = polls{now, firstDeletionPoll + c.spread(minDeletionPoll), minDeletionPoll}
 	t.due = t.polls.since.Add(t.polls.first)
 	r.wasRetried = !r.accepted.IsZero() && t.hasFailed(now)
-	r.accepted, r.wasDeleting = now, false
+	r.accepted = now
 	c.memory.deleteAccepted(&c.ref, t.id)
 	klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", t.id)
 	return nil
@@ -568,7 +562,7 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 		return nil
 	case server == nil, server.IsDeleting() && now.Sub(r.sent) < deletionRepeat:
 		return nil
-	case server.IsDeleting(), r.accepted.IsZero() && !r.wasDeleting:
+	case server.IsDeleting(), r.accepted.IsZero():
 	case !t.hasFailed(now):
 		return nil
 	case t.last.byList && !t.getsFail: // it may be old
@@ -584,7 +578,7 @@ func (t *tracked) advanceDeletion(ctx context.Context, server *Server) error {
 // hasFailed reports whether the last accepted DELETE had no effect: the server is not DELETING after
 // deletionTimeout.
 func (t *tracked) hasFailed(now time.Time) bool {
-	return !t.last.server.IsDeleting() && now.Sub(t.removal.accepted) > deletionTimeout
+	return !t.isDeleting() && now.Sub(t.removal.accepted) > deletionTimeout
 }
 
 // awaitGone reads the server until it is proved gone, and returns nil only then.

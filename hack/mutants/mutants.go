@@ -332,8 +332,8 @@ var mutants = []mutant{
 	// What an error means for a wait.
 	{"a 403 that is all a wait sees ends it", []edit{{waitGo, "(w.refusedSince) >= refusedFor\n", "(w.refusedSince) >= 1000*refusedFor\n"}}},
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "refusedFor = 30 * time.Second", "refusedFor = 0 * time.Second"}}},
-	{"a 403 between others ends no wait", []edit{{waitGo, "if w.refusals == 0 && (w.", "if w.call == nil && (w."}}},
-	{"refusals of several kinds end a wait together", []edit{{waitGo, "if w.refusals == 0 && (w.", "if (w.refusals == 0 || isMissing) && (w."}}},
+	{"a 403 between others ends no wait", []edit{{waitGo, "if w.refusals == 0 {", "if w.call == nil {"}}},
+	{"refusals of several kinds end a wait together", []edit{{waitGo, "if w.refusals == 0 {", "if w.refusals == 0 || isMissing {"}}},
 	{"one refusal ends no wait, however late", []edit{{waitGo, "w.refusals > 1 && c.clock", "w.refusals > 0 && c.clock"}}},
 	{"a failure that lasts is logged once", []edit{{waitGo, "before == nil || before.Error() != err.Error()", "before == nil || before != nil"}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "c.failed.Store(api)", "_ = api"}}},
@@ -496,7 +496,6 @@ var mutants = []mutant{
 	{"a token that is refused is told at once", []edit{{waitGo, "case isRefusedForLong, spi.IsRefused(err), ", "case isRefusedForLong, spi.IsRefused(nil), "}}},
 	{"a request that was held back is no answer of the API", []edit{{waitGo, "api.isHeldBack() && !before.isHeldBack()", "api.isHeldBack() && before.isHeldBack()"}}},
 	{"a 403 at the end of an outage ends no wait", []edit{{waitGo, "failsForLong := w.refusals == 0 && ", "failsForLong := "}}},
-	{"what other calls delay is told soon", []edit{{waitGo, " && (w.hasAnswer || w.call.hasWorked.Load()) {", " {"}}},
 	{"a 401 that lasts is told", []edit{{waitGo, "statusOf(err) != http.StatusUnauthorized {", "statusOf(err) != http.StatusTeapot {"}}},
 	{"ListMachines outlasts them, too", []edit{{status, "err := reads.afterRead(ctx, listed.err, \"the servers of the class could not be listed\"); err != nil ||\n\t\t\tlisted.err == nil", "err := listed.err; err != nil || reads.call != nil"}}},
 	{"so do the NICs of GetMachineStatus", []edit{{status, "err != nil || t.steps.lastError == nil {\n\t\t\treturn known, err", "err != nil || t.steps.lastError != nil || t.call != nil {\n\t\t\treturn known, err"}}},

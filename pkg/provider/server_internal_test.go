@@ -314,6 +314,7 @@ func TestOneRefusalEndsNoCall(t *testing.T) {
 	if err := w.afterRead(t.Context(), refusal, ""); err != nil {
 		t.Errorf("the first refusal ends it: %v", err)
 	}
+	clock.Step(refusedFor)
 	if err := w.afterRead(t.Context(), refusal, ""); err == nil {
 		t.Error("the second does not")
 	}

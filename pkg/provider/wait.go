@@ -32,17 +32,15 @@ const refusedFor = 30 * time.Second
 type wait struct {
 	call *call
 	// refusals counts the last consecutive answers that were 401, 403 or 404 about the place.
-	// refusedSince is the time of the first of them; the start of the wait if nothing of the call has
-	// worked and there was no other answer (hasAnswer), since lists that fail for other calls, too, come
-	// up to 30 s apart. One refusal ends no call: the process may have stood still for 30 s.
+	// refusedSince is the time of the first of them. One refusal ends no call: the process may have
+	// stood still for 30 s.
 	refusals     int
 	refusedSince time.Time
-	hasAnswer    bool
 	// lastError is the error of the last read or step; nil if it succeeded.
 	lastError error
 }
 
-func (c *call) newWait() wait { return wait{call: c, refusedSince: c.clock.Now()} }
+func (c *call) newWait() wait { return wait{call: c} }
 
 // afterRead returns the error with which a failed read ends the call; nil if the call continues.
 // state is the last known state, for the text of a timeout.
@@ -84,13 +82,13 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 // noteRefusal counts consecutive refusals, and records when they began.
 func (w *wait) noteRefusal(err error, isMissing bool) {
 	if !isForbidden(err) && !isMissing && statusOf(err) != http.StatusUnauthorized {
-		w.refusals, w.hasAnswer = 0, true
+		w.refusals = 0
 		return
 	}
-	if w.refusals == 0 && (w.hasAnswer || w.call.hasWorked.Load()) {
+	if w.refusals == 0 {
 		w.refusedSince = w.call.clock.Now()
 	}
-	w.refusals, w.hasAnswer = w.refusals+1, true
+	w.refusals++
 }
 
 // afterStep is afterRead for a step that changes something, or a read for it: it is repeated with

@@ -335,8 +335,8 @@ func (c *creation) failsLikeOthers(serverID string) bool {
 		c.failing.Set(class, c.clock.Now())
 		return false
 	}
-	r := c.record()
-	return r.postedAt(serverID).After(since)
+	post := c.record().post
+	return post.named == serverID && post.sent.After(since)
 }
 
 // awaitReady waits until the server runs, each of its NICs has an address, and the spec's NICs

@@ -97,15 +97,6 @@ func (p *post) isInFlight() bool { return !p.sent.IsZero() && p.ended.IsZero() }
 // gone: even while that server is known and runs.
 func (r *record) hasOpenPost() bool { return r.post.isOpen || r.post.isInFlight() }
 
-// postedAt returns when the POST whose answer named the server was sent; the zero time if it was
-// not the last one.
-func (r *record) postedAt(serverID string) time.Time {
-	if r.post.named != serverID {
-		return time.Time{}
-	}
-	return r.post.sent
-}
-
 // isOfAnother reports whether the record is of another Machine with the same name, by its UID. A
 // request without a UID counts as the record's own.
 func (r *record) isOfAnother(ref *machineRef) bool {

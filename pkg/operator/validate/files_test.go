@@ -105,6 +105,11 @@ func TestDocuments(t *testing.T) {
 		"empty":                       {"# nothing\n---\n---\nnull\n", 2, nothingToCheck},
 		"a Secret that no class uses": {secretOf, 2, nothingToCheck},
 		"List of nothing":             {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
+		"items of a typed List, without their kind": {"apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClassList\n" +
+			"items:\n- {metadata: {name: bad, generation: 9007199254740993}, provider: aws, providerSpec: {}}\n",
+			1, "-:4:67: MachineClass default/bad: provider: Unsupported value"},
+		"item of a List without a kind": {"apiVersion: v1\nkind: List\nitems: [{metadata: {name: x}}]\n",
+			1, "-:3:9: manifest: lacks apiVersion or kind"},
 		"items that are a text": {"apiVersion: v1\nkind: List\nitems: x\n",
 			1, "-:3:8: manifest: items is not a list: must be a list of objects"},
 		"another kind": {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},

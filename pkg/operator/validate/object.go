@@ -159,7 +159,7 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 		return
 	}
 	if items := child(node, "items", isSame); strings.HasSuffix(kind, "List") && items != nil {
-		r.takeItems(target(items), value)
+		r.takeItems(target(items), value, apiVersion, strings.TrimSuffix(kind, "List"))
 		return
 	}
 	given := &object{
@@ -172,7 +172,9 @@ func (r *document) take(node *yaml.Node, value json.RawMessage) {
 	r.takeObject(given, schema.FromAPIVersionAndKind(apiVersion, kind), value)
 }
 
-func (r *document) takeItems(items *yaml.Node, list json.RawMessage) {
+// takeItems adds the items of a List. The API server leaves apiVersion and kind out of the items of a typed list, such
+// as a SecretList (kubectl get --raw). Like kubectl, it takes them from the list; kind is "" for a List of any kinds.
+func (r *document) takeItems(items *yaml.Node, list json.RawMessage, apiVersion, kind string) {
 	var values struct {
 		Items []json.RawMessage `json:"items"`
 	}
@@ -181,8 +183,20 @@ func (r *document) takeItems(items *yaml.Node, list json.RawMessage) {
 		return
 	}
 	for i, item := range items.Content {
-		r.take(item, values.Items[i])
+		value := values.Items[i]
+		var fields map[string]json.RawMessage
+		_ = json.Unmarshal(value, &fields) // take reports an item that is no object
+		if kind != "" && fields != nil && fields["kind"] == nil {
+			fields["apiVersion"], fields["kind"] = quoted(apiVersion), quoted(kind)
+			value, _ = json.Marshal(fields)
+		}
+		r.take(item, value)
 	}
+}
+
+func quoted(text string) json.RawMessage {
+	quoted, _ := json.Marshal(text)
+	return quoted
 }
 
 // machineKinds are the kinds of the manager's API group.

@@ -72,6 +72,8 @@ func TestDocuments(t *testing.T) {
 			"-:6:11: MachineClass default/bad: provider"},
 		"UTF-16": {string(inUTF16("---\n" + secretOf + "---\n" + badClass)), 1,
 			"MachineClass default/bad: provider"},
+		"a byte order mark before each document": {"\ufeff" + secretOf + "---\n\ufeff" + badClass, 1,
+			"-:8:11: MachineClass default/bad: provider"},
 		"line ends of CR alone": {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\r"), 1,
 			"MachineClass default/bad: provider"},
 		"line ends of U+0085": {strings.ReplaceAll(secretOf+"---\n"+badClass, "\n", "\u0085"), 1,

@@ -6,11 +6,11 @@
 package validate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -94,6 +94,9 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	return v.result, nil
 }
 
+// byteOrderMark matches one at the start of a text and of a document in it, where an editor or cat leaves it.
+var byteOrderMark = regexp.MustCompile(`(?m)(\A|^---.*\n)\x{feff}`)
+
 // gather reads the objects, and the Secret of --secret if it is not among them.
 func (v *validator) gather(ctx context.Context) error {
 	sources := v.sources()
@@ -106,7 +109,7 @@ func (v *validator) gather(ctx context.Context) error {
 			v.unread(source.name, err)
 			continue
 		}
-		for _, document := range v.split(source, bytes.TrimPrefix(text, []byte("\ufeff"))) {
+		for _, document := range v.split(source, byteOrderMark.ReplaceAll(text, []byte("$1"))) {
 			document.read()
 		}
 	}

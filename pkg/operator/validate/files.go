@@ -55,7 +55,7 @@ func (v *validator) sources() []source {
 			if isURL(key) {
 				name = withoutSecrets(key)
 			}
-			all = append(all, source{name, key, itself, read})
+			all = append(all, source{report.OneLine(name), key, itself, read})
 			return
 		}
 		all[same].itself = all[same].itself || itself
@@ -244,7 +244,7 @@ func (v *validator) unread(name string, err error) {
 		err = path.Err
 	}
 	v.add(report.Finding{
-		Verdict: report.Unknown, Position: report.Position{File: name}, Subject: "manifest",
+		Verdict: report.Unknown, Position: report.Position{File: report.OneLine(name)}, Subject: "manifest",
 		Found: "cannot be read: " + report.OneLine(err.Error()),
 	})
 }

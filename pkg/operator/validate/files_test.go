@@ -222,6 +222,21 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// A file's name cannot begin a line of its own, such as a command to a CI, nor change a terminal.
+func TestFileNamesAreOneLine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const name, shown = "a\n::error::\x1b[31m.yaml", "a ::error::?[31m.yaml"
+	if err := os.WriteFile(name, []byte(badClass), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := resource.FilenameOptions{Filenames: []string{".", "nowhere" + name}}
+	result, err := Run(t.Context(), offline(), Options{Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, result, 1, shown+":4:11: MachineClass default/bad: provider", "nowhere"+shown+": manifest: cannot be read")
+}
+
 // A folder that may not be read does not hide the other matches of a pattern.
 func TestPatternWithAnUnreadableFolder(t *testing.T) {
 	if os.Geteuid() == 0 {

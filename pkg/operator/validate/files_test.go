@@ -120,6 +120,12 @@ func TestDocuments(t *testing.T) {
 		"version that nobody serves": {strings.Replace(badClass, "v1alpha1", "v2", 1),
 			1, `-:1:13: MachineClass default/bad: apiVersion: ` +
 				`Unsupported value: "machine.sapcloud.io/v2": supported values: "machine.sapcloud.io/v1alpha1"`},
+		"apiVersion without a version": {strings.Replace(badClass, "/v1alpha1", "", 1), 1,
+			`-:1:13: MachineClass default/bad: apiVersion: Unsupported value: "machine.sapcloud.io": supported values`},
+		"apiVersion without a group": {strings.Replace(badClass, "machine.sapcloud.io/", "", 1), 1,
+			`-:1:13: MachineClass default/bad: apiVersion: Unsupported value: "v1alpha1": supported values`},
+		"Machine of the core group": {"apiVersion: v1\nkind: Machine\nmetadata: {name: machine}\n", 1,
+			`-:1:13: Machine default/machine: apiVersion: Unsupported value: "v1": supported values`},
 		"kind that nobody has": {strings.Replace(badClass, "MachineClass", "Machineclass", 1),
 			1, `-:2:7: Machineclass default/bad: kind: ` +
 				`Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},

@@ -217,12 +217,13 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	case v1alpha1.SchemeGroupVersion.WithKind(kindDeployment):
 		given.value = &v1alpha1.MachineDeployment{}
 	default:
-		group := v1alpha1.SchemeGroupVersion
+		group, isManagers := v1alpha1.SchemeGroupVersion, slices.Contains(machineKinds, kind.Kind)
 		switch {
-		case kind.Group == group.Group && kind.Version != group.Version:
+		case kind.Group == group.Group && kind.Version != group.Version,
+			kind.Group == "" && isManagers: // an apiVersion of one part only
 			unsupported := field.NotSupported(nil, kind.GroupVersion().String(), []string{group.String()})
 			r.report(given, report.Wrong, "apiVersion", body(unsupported))
-		case kind.Group == group.Group && !slices.Contains(machineKinds, kind.Kind):
+		case kind.Group == group.Group && !isManagers:
 			r.report(given, report.Wrong, "kind", body(field.NotSupported(nil, kind.Kind, machineKinds)))
 		default:
 			r.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++

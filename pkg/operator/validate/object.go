@@ -237,8 +237,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 	given.problems = slices.DeleteFunc(given.problems, func(found problem) bool {
 		return strings.HasPrefix(found.path, "status.")
 	})
-	given.problems = append(given.problems, wrongName("metadata.name", given.name, false)...)
-	given.problems = append(given.problems, wrongName("metadata.generateName", given.value.GetGenerateName(), true)...)
+	given.problems = append(given.problems, wrongNames(given)...)
 	if secret, ok := given.value.(*corev1.Secret); ok {
 		mergeStringData(secret)
 	}
@@ -250,6 +249,16 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 		})
 	}
 	r.objects = append(r.objects, given)
+}
+
+// wrongNames returns the problems of an object's name, which the driver reports of a class without one.
+func wrongNames(given *object) []problem {
+	generated := given.value.GetGenerateName()
+	isReported := slices.ContainsFunc(given.problems, func(found problem) bool { return found.path == "metadata.name" })
+	if given.name == "" && generated == "" && given.kind != kindClass && !isReported {
+		return []problem{{"metadata.name", "Required value: set it, or generateName"}}
+	}
+	return append(wrongName("metadata.name", given.name, false), wrongName("metadata.generateName", generated, true)...)
 }
 
 // wrongName returns the problems of a name, or of the prefix of one, that the API server refuses for Secrets and custom

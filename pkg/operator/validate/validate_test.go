@@ -306,6 +306,13 @@ func TestFindings(t *testing.T) {
   managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]}
 status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}}
 `}, 0, nil},
+		"Machine without a name": {[]string{"name: single}", "labels: {pool: a}}"}, 1,
+			[]string{"-:25:11: Machine default/: metadata.name: Required value: set it, or generateName"}},
+		"MachineDeployment with an empty name": {[]string{"name: pool}", `name: ""}`}, 1,
+			[]string{"MachineDeployment default/: metadata.name: Required value: set it, or generateName"}},
+		"Secret without a name": {[]string{"metadata: {name: credentials}", "metadata: {}"}, 1,
+			[]string{"Secret default/: metadata.name: Required value: set it, or generateName",
+				"Secret default/credentials is not in the files"}},
 		"name of a Machine is generated": {[]string{"name: single}", "generateName: single-}"}, 0, nil},
 		"control characters": {[]string{"name: single}", `name: "sin\e[31mgle\n"}`},
 			1, []string{`Machine default/sin?[31mgle: metadata.name: Invalid value: "sin\x1b[31mgle\n"`}},

@@ -101,6 +101,9 @@ func TestDocuments(t *testing.T) {
 			1, "MachineClass own/bad: provider"},
 		"the same object twice": {badClass + "---\n" + badClass,
 			1, "-:9:18: MachineClass default/bad: metadata.name: is defined twice, first at -:3:18"},
+		"two with generated names": {strings.Repeat("apiVersion: machine.sapcloud.io/v1alpha1\nkind: Machine\n"+
+			"metadata: {generateName: a-}\nspec: {class: {kind: MachineClass, name: a}}\n---\n", 2), 2,
+			"-:9:42: Machine default/: spec.class.name: MachineClass default/a is not in the files"},
 		"no object": {"a: b\n", 1,
 			"-:1:1: manifest: lacks apiVersion or kind: must be a Kubernetes object"},
 		"text":                        {"hello", 1, "lacks apiVersion or kind"},

@@ -242,7 +242,7 @@ func (r *document) takeObject(given *object, kind schema.GroupVersionKind, value
 		mergeStringData(secret)
 	}
 	given.value.SetNamespace(given.namespace)
-	if earlier := r.find(given.kind, given.key()); earlier != nil {
+	if earlier := r.find(given.kind, given.key()); earlier != nil && given.name != "" { // else the names are generated
 		given.problems = append(given.problems, problem{
 			"metadata.name", fmt.Sprintf("is defined twice, first at %v; remove one",
 				earlier.position("metadata.name")),

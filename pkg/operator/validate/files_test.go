@@ -91,6 +91,9 @@ func TestDocuments(t *testing.T) {
 			1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
 		"key that is merged in": {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1),
 			1, `-:1:1: MachineClass default/bad: provider: Unsupported value: "aws"`},
+		"two keys that merge": {"d: &d {provider: aws}\ne: &e {kind: MachineClass}\n" +
+			strings.NewReplacer("provider: aws", "<<: *d", "kind: MachineClass", "<<: *e").Replace(badClass),
+			1, `-:1:1: MachineClass default/bad: provider: Unsupported value: "aws"`},
 		"anchor outside of an item": {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n" +
 			"- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n",
 			1, "-:5:15: MachineClass default/bad: apiVersion"},

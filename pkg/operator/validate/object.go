@@ -372,8 +372,8 @@ func notYAML(err error) (line int, found string) {
 	return line, "is not YAML: " + found + "; a template must be rendered first"
 }
 
-// duplicate returns the second of two equal keys; nil if there are none. The strict decoder of sigs.k8s.io/yaml also
-// reports a key that overrides a merged one (<<).
+// duplicate returns the second of two equal keys; nil if there are none. Several keys may merge (<<). The strict
+// decoder of sigs.k8s.io/yaml also reports a key that overrides a merged one.
 func duplicate(node *yaml.Node) *yaml.Node {
 	seen := map[string]bool{}
 	for i, content := range node.Content {
@@ -381,7 +381,7 @@ func duplicate(node *yaml.Node) *yaml.Node {
 			if seen[content.Value] && content.Kind == yaml.ScalarNode {
 				return content
 			}
-			seen[content.Value] = true
+			seen[content.Value] = content.ShortTag() != "!!merge"
 		}
 		if found := duplicate(content); found != nil {
 			return found

@@ -203,8 +203,9 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 	}
 	const missing = "Required value: machine-controller-manager creates no machines of a class whose nodeTemplate lacks it"
 	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
-		if _, ok := template.Capacity[resource]; !ok {
-			v.wrong(check.object, fmt.Sprintf("nodeTemplate.capacity.%s", resource), missing)
+		path := fmt.Sprintf("nodeTemplate.capacity.%s", resource)
+		if _, ok := template.Capacity[resource]; !ok || check.isNull(path) { // the API server refuses null
+			v.wrong(check.object, path, missing)
 		}
 	}
 	for _, required := range []struct{ name, value, field, want string }{
@@ -351,12 +352,12 @@ func (o *object) keyPath(key string) string {
 	return apis.ChildPath(field.NewPath(parent), key).String()
 }
 
-// isNull reports whether a key of a Secret in a file has no value; an empty text is one.
-func (o *object) isNull(key string) bool {
+// isNull reports whether a field in a file has no value; an empty text is one.
+func (o *object) isNull(path string) bool {
 	if o.node == nil {
 		return false
 	}
-	at, found := find(o.node, pathNames(o.keyPath(key)), isSame)
+	at, found := find(o.node, pathNames(path), isSame)
 	return found && at.ShortTag() == "!!null"
 }
 
@@ -367,7 +368,7 @@ func (v *validator) checkUserData(check *classCheck) {
 	if hint := userDataHint(string(data), true); hint != "" && !bytes.Contains(data, []byte(placeholder)) {
 		v.reportKeyAs(report.Hint, check, apis.SecretUserData, hint)
 	}
-	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && holder.isNull(name) {
+	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && holder.isNull(holder.keyPath(name)) {
 		v.report(holder, report.Hint, holder.keyPath(name), "has no value, so servers get no user data: "+
 			"in YAML, a value that begins with # is a comment unless it is quoted")
 	}

@@ -215,6 +215,10 @@ func TestFindings(t *testing.T) {
 			1, []string{"nodeTemplate.capacity.gpu: Required value: ", "nodeTemplate.capacity.memory: Required value: ",
 				"nodeTemplate.region: Required value: ", "nodeTemplate.zone: Required value: ",
 				`nodeTemplate.instanceType: Invalid value: "a": must be "c2i.2"`}},
+		"nodeTemplate without values": {
+			nodeTemplate("{capacity: {cpu: 2, gpu: , memory: ~}, instanceType: c2i.2, region: eu01, zone: }"), 1,
+			[]string{"-:21:40: MachineClass default/worker: nodeTemplate.capacity.gpu: Required value: ",
+				"nodeTemplate.capacity.memory: Required value: ", "nodeTemplate.zone: Required value: "}},
 
 		"Secret is not in the files": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
 			2, []string{"-:15:12: MachineClass default/worker: secretRef: Secret default/credentials is not in the files"}},

@@ -209,6 +209,10 @@ func TestFindings(t *testing.T) {
 			nodeTemplate("{capacity: {cpu: x, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c}"),
 			1, []string{"-:21:32: MachineClass default/worker: nodeTemplate.capacity.cpu: " +
 				"Invalid value: cannot be decoded: quantities must match"}},
+		"duration in days": {
+			[]string{"spec: {class: {kind: MachineClass", "spec: {drainTimeout: 2d, class: {kind: MachineClass"}, 1,
+			[]string{"-:26:22: Machine default/single: spec.drainTimeout: Invalid value: cannot be decoded: " +
+				"a duration must be like 30s or 2h45m"}},
 		"no nodeTemplate": {[]string{goodTemplate, ""}, 0,
 			[]string{"-:11:1: MachineClass default/worker: nodeTemplate: is missing"}},
 		"nodeTemplate lacks things": {nodeTemplate("{capacity: {cpu: 1}, instanceType: a}"),

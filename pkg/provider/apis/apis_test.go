@@ -136,7 +136,7 @@ func TestDecodeNeeded(t *testing.T) {
 // Types of Kubernetes have decoders of their own, whose errors may repeat the value.
 func TestDecodeOfTypesWithADecoder(t *testing.T) {
 	for field, want := range map[string]string{
-		"time": "cannot be decoded", "duration": "cannot be decoded",
+		"time": "a time like 2026-01-31T12:00:00Z", "duration": "cannot be decoded: a duration must be like 30s or 2h45m",
 		"cpu": "cannot be decoded: quantities must match", "data": "is not base64: must be base64",
 	} {
 		t.Run(field, func(t *testing.T) {

@@ -178,7 +178,8 @@ func problem(err error) string {
 	case errors.Is(err, resource.ErrFormatWrong):
 		return "cannot be decoded: " + resource.ErrFormatWrong.Error()
 	}
-	return "cannot be decoded"
+	return "cannot be decoded: a duration must be like 30s or 2h45m, in ns, us, ms, s, m and h, " +
+		"a time like 2026-01-31T12:00:00Z"
 }
 
 // checkObject returns an error unless the value is a JSON object of a valid length.

@@ -64,7 +64,7 @@ func TestAClusterLabelOfAWrongTypeIsToldOnce(t *testing.T) {
 	for name, errs := range map[string]field.ErrorList{
 		"creation": concerning(Inspect(class, nil).Errors, labelsField), "list": decodeInputs(nil, class, &corev1.Secret{},
 			lenient).scope} {
-		if len(errs) != 1 || errs[0].Type != field.ErrorTypeTypeInvalid || errs[0].Field != labelsField {
+		if len(errs) != 1 || errs[0].Type != field.ErrorTypeTypeInvalid || errs[0].Field != labelsField+"[a/cluster]" {
 			t.Errorf("%s: got %v, want only that a label must be a string", name, errs)
 		}
 	}

@@ -173,6 +173,9 @@ func TestFindings(t *testing.T) {
 		"region in another case": {[]string{"  machineType:", "  Region: eu01\n  machineType:"},
 			1,
 			[]string{`MachineClass default/worker: providerSpec.region: Invalid value: is spelled "Region": must be "region"`}},
+		"label that is a number": {[]string{"{kubernetes.io/cluster: one}", "{a: b, kubernetes.io/cluster: 1}"}, 1,
+			[]string{"-:20:41: MachineClass default/worker: providerSpec.labels[kubernetes.io/cluster]: Invalid value: " +
+				"is a JSON number: must be a string"}},
 		"labels in another case": {[]string{"  labels:", "  Labels:"},
 			1,
 			[]string{`MachineClass default/worker: providerSpec.labels: Invalid value: is spelled "Labels": must be "labels"`}},

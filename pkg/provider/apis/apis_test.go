@@ -72,12 +72,14 @@ func TestDecodeProviderSpecNamesTheFirstPartOfAWrongType(t *testing.T) {
 		"a part of a part": {`{"bootVolume":{"size":"s3cr3t"}}`,
 			"bootVolume.size: Invalid value: is a JSON string: must be a whole number"},
 		"an item": {`{"networking":{"nicIds":["i",7]}}`,
-			"networking.nicIds: Invalid value: is a JSON number: must be a string"},
-		"a label": {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number: must be a string"},
+			"networking.nicIds[1]: Invalid value: is a JSON number: must be a string"},
+		"a label": {`{"labels":{"a":"b","c/d":1}}`, "labels[c/d]: Invalid value: is a JSON number: must be a string"},
+		"many items": {`{"volumes":[` + strings.Repeat("1,", 10) + `1]}`,
+			"volumes: Invalid value: is a JSON number: must be a string"},
 		"a fraction": {`{"bootVolume":{"size":81726354.5}}`,
 			"bootVolume.size: Invalid value: is a number that is too large or has a fraction: must be a whole number"},
 		"a number too large": {`{"metadata":{"x":81726354e999}}`,
-			"metadata: Invalid value: is a number that is too large or has a fraction: must be a number"},
+			"metadata[x]: Invalid value: is a number that is too large or has a fraction: must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
@@ -114,7 +116,9 @@ func TestDecodeNeeded(t *testing.T) {
 		"another case that is null": {`{"Region":null}`, ""},
 		"another case alone":        {`{"Region":"eu01","Labels":{}}`, "providerSpec.region providerSpec.labels"},
 		"wrong types": {`{"region":7,"labels":{"a":1},"networking":[]}`,
-			"providerSpec.region providerSpec.labels providerSpec.networking"},
+			"providerSpec.region providerSpec.labels[a] providerSpec.networking"},
+		"two items": {`{"labels":{"b":1,"c":"","a":true},"allowedAddresses":["",7]}`,
+			"providerSpec.labels[a] providerSpec.labels[b] providerSpec.allowedAddresses[1]"},
 		"another case below":         {`{"networking":{"networkID":"n"}}`, "providerSpec.networking.networkId"},
 		"another case in a list":     {`{"fallbacks":[{"MachineType":"c2a.2"}]}`, ""},
 		"another case below and not": {`{"networking":{"networkID":"n","networkId":"m"}}`, ""},

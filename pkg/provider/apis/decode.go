@@ -32,11 +32,11 @@ const (
 )
 
 // DecodeProviderSpec decodes the JSON of MachineClass.providerSpec. If the JSON is larger than 512
-// KiB or not an object, wrong has only that error. Otherwise wrong has an error for the first
-// part of the wrong type in each field, and for each key that differs from a field's name only by case. Such
-// parts stay unset; all others are decoded. unknown lists unknown and duplicate fields, each as a
-// FieldError of sigs.k8s.io/json; it is empty if wrong has a type error. A null leaves its field
-// unset.
+// KiB or not an object, wrong has only that error. Otherwise wrong has an error for each field and
+// item of the wrong type, and for each key that differs from a field's name only by case. Such
+// parts stay unset; all others are decoded. A list or map with more than ten wrong items has only
+// one error. unknown lists unknown and duplicate fields, each as a FieldError of sigs.k8s.io/json;
+// it is empty if wrong has a type error. A null leaves its field unset.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	spec = &ProviderSpec{}
 	if wrong = checkObject(raw); wrong != nil {
@@ -146,7 +146,36 @@ func decodePart(value []byte, into reflect.Value, path *field.Path, only []strin
 			}
 		}
 	default:
-		_, wrong = Decode(value, into.Addr().Interface(), path)
+		if _, wrong = Decode(value, into.Addr().Interface(), path); wrong != nil {
+			if items := wrongItems(value, into.Type(), path); len(items) > 0 && len(items) <= maxWrongItems {
+				wrong = items
+			}
+		}
+	}
+	return wrong
+}
+
+// maxWrongItems is how many items of one field have errors of their own.
+const maxWrongItems = 10
+
+// wrongItems returns an error for each item of a list or a map with the wrong type. The decoder's own error does not
+// name the item: it would demand the item's type of the whole field.
+func wrongItems(value []byte, of reflect.Type, path *field.Path) (wrong field.ErrorList) {
+	check := func(item []byte, path *field.Path) {
+		_, errs := Decode(item, reflect.New(of.Elem()).Interface(), path)
+		wrong = append(wrong, errs...)
+	}
+	var list []json.RawMessage
+	var entries map[string]json.RawMessage
+	switch {
+	case of.Kind() == reflect.Slice && json.Unmarshal(value, &list) == nil:
+		for i, item := range list {
+			check(item, path.Index(i))
+		}
+	case of.Kind() == reflect.Map && json.Unmarshal(value, &entries) == nil:
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			check(entries[key], path.Key(key))
+		}
 	}
 	return wrong
 }

@@ -35,8 +35,14 @@ type classCheck struct {
 	rejected field.ErrorList
 }
 
-// checkClass checks a class together with its Secrets, as the driver does.
+// checkClass checks a class together with its Secrets, as the driver does. Of another provider's class, as there is one
+// in a migration, it checks nothing else: another driver reads its spec and its Secrets.
 func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
+	if (&account.Class{MachineClass: class}).IsForeign() {
+		supported := []string{provider.StackitProviderName}
+		v.report(on, report.Wrong, "provider", body(field.NotSupported(nil, class.Provider, supported)))
+		return
+	}
 	check := &classCheck{object: on, class: class}
 	check.secrets = v.secretsOf(check)
 	check.secret = merged(check.secrets)
@@ -109,8 +115,7 @@ func (c *classCheck) regionOfSecret() bool {
 func (v *validator) checkClusterLabel(check *classCheck) {
 	undecoded := slices.ContainsFunc(check.rejected,
 		func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
-	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded ||
-		(&account.Class{MachineClass: check.class}).IsForeign() { // the driver lists none of its servers
+	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded {
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
@@ -63,7 +62,7 @@ func (v *validator) checkProviderID(on *object, given *v1alpha1.Machine) {
 		if known.key() != (client.ObjectKey{Namespace: on.namespace, Name: given.Spec.Class.Name}) {
 			continue
 		}
-		isOurs = !(&account.Class{MachineClass: known.class}).IsForeign()
+		isOurs = true
 		if known.secrets != nil && validation.IsUUID(known.inputs.Secret.ProjectID) {
 			project = known.inputs.Secret.ProjectID
 		}

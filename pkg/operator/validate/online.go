@@ -73,7 +73,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 	}
 	if len(v.classes) == 0 {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "online",
-			Found: "the API was not called: there is no MachineClass"})
+			Found: "the API was not called: there is no MachineClass of STACKIT"})
 	}
 	for _, c := range catalogues {
 		c.checkQuota(ctx)

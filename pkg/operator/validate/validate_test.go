@@ -366,11 +366,13 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 	}
 }
 
-// The driver lists no servers of another provider's class, so it deletes none.
-func TestNoOrphansOfAnotherProvider(t *testing.T) {
-	result := run(t, offline(), good(t, "provider: stackit", "provider: OpenStack",
-		"  labels: {kubernetes.io/cluster: one}\n", ""), Options{})
-	expect(t, result, 1, `provider: Unsupported value: "OpenStack"`)
+// Another driver reads the spec and the Secrets of such a class, as in a migration, where they stand beside the new
+// classes: only the provider may have to be corrected.
+func TestClassOfAnotherProvider(t *testing.T) {
+	result := run(t, offline(), good(t, "provider: stackit", "provider: OpenStack", "projectId: 1", "password: 1",
+		"providerSpec:\n", "providerSpec:\n  kind: MachineProviderConfig\n  spec: {flavorName: c2i.2}\n",
+		"  labels: {kubernetes.io/cluster: one}\n", "", goodTemplate, ""), Options{})
+	expect(t, result, 1, `-:14:11: MachineClass default/worker: provider: Unsupported value: "OpenStack"`)
 	if len(result.Findings) != 1 {
 		t.Errorf("got %v, want one finding: about the provider", result.Findings)
 	}

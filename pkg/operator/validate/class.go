@@ -56,6 +56,10 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
 	}
+	if strings.Contains(check.inputs.Spec.Region, placeholder) && check.accepts("region") { // it has the form of one
+		v.reportInput(check, field.Invalid(apis.SpecPath.Child("region"), field.OmitValueType{},
+			"must be a region such as eu01"))
+	}
 	v.checkClusterLabel(check)
 	v.checkImageAlone(check)
 	v.checkRegion(check)

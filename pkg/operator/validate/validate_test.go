@@ -188,6 +188,8 @@ func TestFindings(t *testing.T) {
 			0, []string{"MachineClass default/worker: providerSpec.userData: does not begin as cloud-init"}},
 		"image alone": {[]string{"  bootVolume: {size: 20}\n", ""},
 			0, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: is set without a bootVolume"}},
+		"a placeholder as region": {[]string{"region: eu01", "region: replace-me"}, 1,
+			[]string{"Secret default/credentials: stringData.region: Invalid value: must be a region such as eu01"}},
 		"a zone as region": {[]string{"  machineType:", "  region: eu01-1\n  machineType:"}, 0,
 			[]string{"MachineClass default/worker: providerSpec.region: is the name of a zone: its region is eu01; " +
 				"a zone belongs into availabilityZone"}},
@@ -432,6 +434,8 @@ func TestAllowMissingSecret(t *testing.T) {
 			0, []string{"stringData.projectId: is a placeholder"}},
 		"placeholder for a region": {[]string{"region: eu01", "region: replace-me/"}, 0,
 			[]string{"stringData.region: is a placeholder"}},
+		"placeholder that looks like a region": {[]string{"region: eu01", "region: replace-me", "  machineType:",
+			"  availabilityZone: eu01-1\n  machineType:"}, 0, []string{"stringData.region: is a placeholder"}},
 		"no placeholder": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "x {`}, 1,
 			[]string{"the service-account key is not the JSON"}},
 	} {

@@ -111,6 +111,9 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 		if err.Type == field.ErrorTypeRequired { // the manager uses this type for wrong values, too
 			text = err.Detail
 		}
+		if strings.HasSuffix(err.Field, ".maxSurge") || strings.HasSuffix(err.Field, ".maxUnavailable") {
+			text = "must be a whole number, without quotes, or a percentage such as 25%"
+		}
 		v.wrong(on, err.Field, "%s; until it is corrected, machine-controller-manager ignores the object", text)
 	}
 }

@@ -356,6 +356,9 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 			1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
 		"no selector": {[]string{"  selector: {matchLabels: {pool: a}}\n", ""},
 			1, []string{"-:32:3: MachineDeployment default/pool: spec.selector: Required value: "}},
+		"number of machines in quotes, and none": {[]string{"{maxSurge: 1, maxUnavailable: 0}", `{maxSurge: "1"}`}, 1,
+			[]string{"rollingUpdate.maxSurge: must be a whole number, without quotes, or a percentage such as 25%",
+				"rollingUpdate.maxUnavailable: must be a whole number, without quotes, or a percentage"}},
 		"selector selects all": {[]string{"selector: {matchLabels: {pool: a}}", "selector: {}"},
 			1, []string{"spec.selector: selects all Machines"}},
 		"selector cannot be used": {

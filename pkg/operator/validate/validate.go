@@ -176,6 +176,9 @@ func (v *validator) report(on *object, verdict report.Verdict, path, text string
 		Verdict: verdict, Position: on.position(path),
 		Subject: on.subject(), Field: report.OneLine(path), Found: report.OneLine(text),
 	}
+	if on.kind == kindSecret { // a value that lost its quotes may be a field
+		made.Field = shortened(made.Field)
+	}
 	if text := made.String(); !v.reported[text] {
 		v.reported[text] = true
 		v.add(made)
@@ -206,10 +209,18 @@ func (v *validator) withoutSecret(on *object, path, text string) {
 
 // body returns an error's text about its field, in the API server's words, with a long value shortened.
 func body(err *field.Error) string {
-	const maxValue = 80
 	short := *err
-	if text := []rune(fmt.Sprint(err.BadValue)); len(text) > maxValue {
-		short.BadValue = string(text[:maxValue]) + "..."
+	if text := fmt.Sprint(err.BadValue); shortened(text) != text {
+		short.BadValue = shortened(text)
 	}
 	return short.ErrorBody()
+}
+
+// shortened returns at most the first 80 characters of a text.
+func shortened(text string) string {
+	const maxLength = 80
+	if runes := []rune(text); len(runes) > maxLength {
+		return string(runes[:maxLength]) + "..."
+	}
+	return text
 }

@@ -294,6 +294,8 @@ func TestFindings(t *testing.T) {
 			1, []string{"-:6:11: Secret default/credentials: stringData.region: Invalid value: must be a region such as eu01"}},
 		"network is nowhere": {[]string{"  networkId: 20000000-0000-4000-8000-000000000001\n", ""},
 			1, []string{"providerSpec.networking: Required value: set networkId or nicIds"}},
+		"key that lost its quotes": {[]string{"stringData:\n", strings.Repeat("M", 80) + "the-canary: x\nstringData:\n"}, 1,
+			[]string{"-:4:93: Secret default/credentials: " + strings.Repeat("M", 80) + "...: is not a known field"}},
 		"Secret of no class": {[]string{"---\n", "---\n" + wrong}, 0, nil},
 
 		"name of a class is too long": {[]string{"name: worker}", "name: " + longName + "-abcd}"},

@@ -174,7 +174,7 @@ func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
 	}{
 		"they answer 503":              {unavailable, 0, 30 * time.Second},
 		"they never answer":            {silent, 0, 30 * time.Second},
-		"and so do GETs, for a moment": {unavailable, 20 * time.Second, 2 * time.Minute},
+		"and so do GETs, for a moment": {unavailable, 25 * time.Second, 2 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -186,7 +186,7 @@ func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
 			if row.getsFail > 0 {
 				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: row.getsFail, Status: unavailable.Status})
 			}
-			done := start(func() error { return r.remove(m) })
+			done := start(func() error { return insist(func() error { return r.remove(m) }) })
 			<-time.After(row.within)
 			for _, left := range r.cloud.Servers() {
 				if providerIDOf(left.ID) == m.Spec.ProviderID && left.Status != iaasmock.StatusDeleting {

@@ -38,6 +38,9 @@ func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
 	})
 }
 
+// Each row of the page's threats names tests that fail without it.
+func TestThePageNamesTestsThatExist(t *testing.T) { pages.HaveTests(t, "README.md") }
+
 // Hundreds of servers to create or delete do not keep the reads waiting, whatever projects they are in.
 func TestReadsGoBeforeWrites(t *testing.T) {
 	for _, method := range []string{http.MethodPost, http.MethodDelete} {

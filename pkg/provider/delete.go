@@ -94,7 +94,7 @@ var errNotShown = errors.New("no read shows it")
 
 // deleteUnfound sends a DELETE for the server in the request, if a read shows it.
 func (c *call) deleteUnfound(ctx context.Context) error {
-	t, err := c.deletionByID(ctx, c.serverID, true)
+	t, err := c.deletionByID(ctx, c.serverID)
 	switch {
 	case err != nil || t == nil:
 		return err
@@ -117,7 +117,7 @@ func (c *call) deleteFound(ctx context.Context, shown []Server, named string) er
 		if id == "" || slices.ContainsFunc(deletions, func(t *tracked) bool { return t.id == id }) {
 			continue
 		}
-		t, err := c.deletionByID(ctx, id, false)
+		t, err := c.deletionByID(ctx, id)
 		if err != nil {
 			errs = append(errs, err)
 		} else if t != nil {
@@ -136,12 +136,14 @@ func (c *call) deletionOf(server *Server, byList bool) *tracked {
 }
 
 // deletionByID reads a server that must be deleted; nil if it is another machine's. A server that
-// this read does not show may still exist. byGet reports whether the read must not wait for a list.
-func (c *call) deletionByID(ctx context.Context, id string, byGet bool) (*tracked, error) {
+// this read does not show may still exist. If it fails, another is made: while lists and GETs fail, they take turns.
+func (c *call) deletionByID(ctx context.Context, id string) (*tracked, error) {
 	t := c.track(id)
 	t.removal.isWanted = true
-	t.getOnly = t.getOnly || byGet
 	_, err := t.poll(ctx)
+	if err == nil && t.reads.lastError != nil {
+		_, err = t.poll(ctx)
+	}
 	switch {
 	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.certain()):
 		return nil, nil // the next look-up comes after that
@@ -188,7 +190,7 @@ func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
 
 // deleteNamed deletes only the server in the request's ProviderID.
 func (c *call) deleteNamed(ctx context.Context) error {
-	t, err := c.deletionByID(ctx, c.serverID, false)
+	t, err := c.deletionByID(ctx, c.serverID)
 	if err != nil || t == nil {
 		return err
 	}

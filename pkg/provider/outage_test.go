@@ -206,6 +206,30 @@ func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
 	}
 }
 
+// All reads fail while many servers are to go: no Machine repeats its GET for itself, nor fetches a token for it.
+func TestManyDeletionsDoNotStormWhileAllReadsFail(t *testing.T) {
+	for _, answer := range []int{http.StatusServiceUnavailable, http.StatusUnauthorized} {
+		bubble(t, fmt.Sprint(answer), func(t *testing.T) {
+			r := newRig(t)
+			all := machines(50)
+			wantNone(t, together(all, r.createAndName))
+			<-time.After(time.Minute)
+			r.cloud.ResetCalls()
+			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: answer, Body: "no healthy upstream",
+				ContentType: "text/plain", Duration: 4 * time.Minute})
+			time.AfterFunc(4*time.Minute, func() {
+				if calls := r.cloud.CallCounts(); calls["GetServer"] > 80 || calls["Token"] > 40 {
+					t.Errorf("%v in 4 minutes", calls)
+				}
+			})
+			wantNone(t, together(all, func(m *v1alpha1.Machine) error {
+				return insist(func() error { return r.remove(m) })
+			}))
+			r.wantNothingLeft()
+		})
+	}
+}
+
 // Lists of the whole project fail for ever, those by label work.
 func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 	type prepare func(*rig, *v1alpha1.Machine) *v1alpha1.Machine

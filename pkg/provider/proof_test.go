@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -232,6 +234,23 @@ func TestTheEndOfADeletionIsToldSoon(t *testing.T) {
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
+}
+
+// The first read of a server may come after its DELETE, if the call that created it ended before one: that DELETE counts.
+func TestADELETECountsThoughTheFirstReadComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.mustCreate(machine("stays"))
+		m := machine("m1")
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+		wantReason(t, err, provider.ReasonTimedOut)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", ForbiddenAfterDelete: true})
+		began := time.Now()
+		r.mustRemove(m)
+		wantWithin(t, began, 12*time.Second)
+	})
 }
 
 // The orphan collector may delete the server of a Machine whose ProviderID could not be written. Then the project is

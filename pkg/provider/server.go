@@ -519,7 +519,9 @@ type removal struct {
 }
 
 // wasAccepted reports whether a DELETE of this process was accepted, of this call or another.
-func (t *tracked) wasAccepted() bool { return t.call.memory.wasDeleted(&t.call.ref, t.id) }
+func (t *tracked) wasAccepted() bool {
+	return !t.removal.accepted.IsZero() || t.call.memory.wasDeleted(&t.call.ref, t.id)
+}
 
 // isDeleting reports whether the last read that showed the server showed it DELETING.
 func (t *tracked) isDeleting() bool { return t.last.server != nil && t.last.server.IsDeleting() }

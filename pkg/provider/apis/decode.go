@@ -158,10 +158,13 @@ func decodePart(value []byte, into reflect.Value, path *field.Path, only []strin
 // maxWrongItems is how many items of one field have errors of their own.
 const maxWrongItems = 10
 
-// wrongItems returns an error for each item of a list or a map with the wrong type. The decoder's own error does not
-// name the item: it would demand the item's type of the whole field.
+// wrongItems returns an error for each item of a list or a map with the wrong type, for at most one more than
+// maxWrongItems. The decoder's own error does not name the item: it would demand the item's type of the whole field.
 func wrongItems(value []byte, of reflect.Type, path *field.Path) (wrong field.ErrorList) {
 	check := func(item []byte, path *field.Path) {
+		if len(wrong) > maxWrongItems { // there may be a quarter of a million
+			return
+		}
 		_, errs := Decode(item, reflect.New(of.Elem()).Interface(), path)
 		wrong = append(wrong, errs...)
 	}

@@ -57,7 +57,7 @@ func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
 			fmt.Sprintf(
 				"the next ones are 1/%d of the time since then apart, %v to %v s after a POST, %v to %v s after a DELETE.",
 				pollShare, minPoll.Seconds(), maxPoll.Seconds(), minDeletionPoll.Seconds(), maxPoll.Seconds()),
-			fmt.Sprintf("%v s apart if the driver's DELETE was accepted or the server was seen DELETING, else %v s.",
+			fmt.Sprintf("%v s apart if the driver's DELETE was accepted or the server was last seen DELETING, else %v s.",
 				minExpectedGap.Seconds(), minGap.Seconds()),
 			fmt.Sprintf("reads over %v s that do not show the server", minExpectedGap.Seconds()),
 			fmt.Sprintf("several reads in a row, over %v s or %v s,", minExpectedGap.Seconds(), minGap.Seconds()),

@@ -236,7 +236,8 @@ func TestTheEndOfADeletionIsToldSoon(t *testing.T) {
 	}
 }
 
-// The first read of a server may come after its DELETE, if the call that created it ended before one: that DELETE counts.
+// The first read of a server may come after its DELETE, if the call that created it ended before one: that DELETE
+// counts.
 func TestADELETECountsThoughTheFirstReadComesLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -244,7 +245,8 @@ func TestADELETECountsThoughTheFirstReadComesLater(t *testing.T) {
 		m := machine("m1")
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+		_, err := r.driver.CreateMachine(ctx,
+			&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 		wantReason(t, err, provider.ReasonTimedOut)
 		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", ForbiddenAfterDelete: true})
 		began := time.Now()

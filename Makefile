@@ -329,10 +329,6 @@ SOAKTIME ?= 0
 soak: ## Simulate new seeds for SOAKTIME (0: until stopped, a day at most).
 	$(GO) test ./test/simulation -run 'TestPlan$$' -rapid.checks 1000000000 -v -count=1 -timeout $(SOAKTIME)
 
-.PHONY: mutants
-mutants: ## Break the driver's rules one by one; a test must fail each time. Half an hour.
-	@$(GO) run ./hack/mutants $(ARGS)
-
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken
 # on: times of another machine say little, allocations and calls do.
 BENCH      ?= .

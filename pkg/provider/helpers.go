@@ -5,10 +5,12 @@ package provider
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
@@ -97,6 +99,49 @@ func maintenanceFromSDK(window *iaas.ServerMaintenance) *Maintenance {
 		return nil
 	}
 	return &Maintenance{Status: window.Status, StartsAt: window.StartsAt}
+}
+
+// oddServer is a server that the SDK's decoder refuses. ID, name, labels and metadata determine whose
+// a server is, so they must have their types: without its labels, a server would be missed, and a
+// second one made.
+type oddServer struct {
+	ID                string
+	Name              string
+	Labels            map[string]any
+	Metadata          map[string]any
+	Status            tolerant[string]
+	ErrorMessage      tolerant[string]
+	MachineType       tolerant[string]
+	AvailabilityZone  tolerant[string]
+	CreatedAt         tolerant[time.Time]
+	MaintenanceWindow tolerant[*Maintenance]
+}
+
+func (s *oddServer) server() Server {
+	return Server{
+		ID:           s.ID,
+		Name:         s.Name,
+		Status:       s.Status.value,
+		ErrorMessage: s.ErrorMessage.value,
+		MachineType:  s.MachineType.value,
+		Zone:         s.AvailabilityZone.value,
+		Labels:       stringValues(s.Labels),
+		Metadata:     stringValues(s.Metadata),
+		CreatedAt:    s.CreatedAt.value,
+		Maintenance:  s.MaintenanceWindow.value,
+	}
+}
+
+// tolerant is a field of an answer; it has its zero value if the answer's has another type.
+type tolerant[T any] struct{ value T }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *tolerant[T]) UnmarshalJSON(raw []byte) error {
+	var value T
+	if json.Unmarshal(raw, &value) == nil {
+		l.value = value
+	}
+	return nil
 }
 
 func nicFromSDK(nic *iaas.NIC) NIC {

@@ -62,6 +62,10 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
 	ctx, asked := c.ask(ctx, callGetServer)
 	server, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
+	var odd oddServer
+	if decodeRefused(err, &odd) && odd.ID == serverID {
+		return new(odd.server()), nil
+	}
 	return one(asked, err, serverFromSDK, server, server.GetId(), serverID)
 }
 
@@ -75,7 +79,20 @@ func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) (
 	}
 	list, err := request.Execute()
 	list = cmp.Or(list, &iaas.ServerListResponse{})
-	return all(asked, err, serverFromSDK, list.Items, list.AdditionalProperties)
+	var servers []Server
+	var odd struct{ Items []oddServer }
+	if decodeRefused(err, &odd) && len(odd.Items) > 0 {
+		for i := range odd.Items {
+			servers = append(servers, odd.Items[i].server())
+		}
+	} else if servers, err = all(asked, err, serverFromSDK, list.Items, list.AdditionalProperties); err != nil {
+		return nil, err
+	}
+	// A server without an ID can be neither read nor deleted, and would count as gone if left out.
+	if slices.ContainsFunc(servers, func(server Server) bool { return !validation.IsUUID(server.ID) }) {
+		return nil, asked.unusable(fmt.Errorf("%w: a server has no ID", errUnreadable))
+	}
+	return servers, nil
 }
 
 // DeleteServer implements StackitClient.
@@ -191,6 +208,14 @@ func all[SDK, T any](
 		converted = append(converted, convert(&items[i]))
 	}
 	return converted, nil
+}
+
+// decodeRefused decodes the body of a successful answer that the SDK's decoder refused, and reports
+// whether it did: for one unexpected field of one server the SDK refuses a whole list.
+func decodeRefused(err error, answer any) bool {
+	var refused *oapierror.GenericOpenAPIError
+	return errors.As(err, &refused) && refused.StatusCode < http.StatusMultipleChoices &&
+		json.Unmarshal(refused.Body, answer) == nil
 }
 
 // exchange is one call of the API and its answer. Only here answers become errors.

@@ -154,6 +154,7 @@ func nicFromSDK(nic *iaas.NIC) NIC {
 		Labels:    stringValues(nic.Labels),
 		IPv4:      nic.GetIpv4(),
 		IPv6:      nic.GetIpv6(),
+		Insecure:  nic.NicSecurity != nil && !*nic.NicSecurity,
 	}
 	for _, address := range nic.AllowedAddresses {
 		if address.String != nil {

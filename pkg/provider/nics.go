@@ -155,7 +155,7 @@ func (c *call) allowedFingerprint() string {
 // allowOnNIC adds the missing allowedAddresses to a NIC, and checks the answer for them. The API
 // replaces the whole list, so addresses added by others are sent, too.
 func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
-	missing := missingAddresses(nic.AllowedAddresses, c.spec.AllowedAddresses)
+	missing := c.missingOn(nic)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -167,13 +167,21 @@ func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 	if err != nil {
 		return err
 	}
-	if missing := missingAddresses(updated.AllowedAddresses, c.spec.AllowedAddresses); len(missing) > 0 {
+	if len(c.missingOn(updated)) > 0 {
 		return newError(ReasonUpdateIgnored,
 			"NIC %s does not carry the allowedAddresses after its update: wanted %s, got %s",
 			nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", "))
 	}
 	klog.V(2).InfoS("Allowed addresses added", "machine", c.machine, "nic", nic.ID, "added", missing)
 	return nil
+}
+
+// missingOn returns the spec's allowedAddresses that do not pass the NIC.
+func (c *call) missingOn(nic *NIC) []string {
+	if nic.Insecure {
+		return nil
+	}
+	return missingAddresses(nic.AllowedAddresses, c.spec.AllowedAddresses)
 }
 
 // selectNICs returns the NICs in the spec's networking: a server may have others.
@@ -199,7 +207,7 @@ func (c *call) carryAll(nics []NIC) bool {
 	}
 	selected := c.selectNICs(nics)
 	for i := range selected {
-		if len(missingAddresses(selected[i].AllowedAddresses, c.spec.AllowedAddresses)) > 0 {
+		if len(c.missingOn(&selected[i])) > 0 {
 			return false
 		}
 	}

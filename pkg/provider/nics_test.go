@@ -213,3 +213,22 @@ func TestAllowedAddressesThatCameBackAreLookedAtAgain(t *testing.T) {
 		wantCode(t, r.statusErr(m), codes.Uninitialized)
 	})
 }
+
+// A NIC without security lets every address pass, and the API refuses allowedAddresses for it.
+func TestANICWithoutSecurityNeedsNoAllowedAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		catalogue := iaasmock.DefaultCatalogue()
+		for i := range catalogue.NICs {
+			catalogue.NICs[i].SecurityDisabled = true
+		}
+		r := newRig(t, iaasmock.WithCatalogue(catalogue))
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
+			spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+		})
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		wantCode(t, r.statusErr(m), codes.OK)
+		wantCode(t, r.initErr(m), codes.OK)
+		r.wantCalls("UpdateNic", 0)
+	})
+}

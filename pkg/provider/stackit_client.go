@@ -133,6 +133,9 @@ type NIC struct {
 	IPv4, IPv6 string
 	// AllowedAddresses are the addresses and CIDRs that may pass the NIC in addition to its own.
 	AllowedAddresses []string
+	// Insecure is true if the API shows nicSecurity: false. Every address passes such a NIC, and the
+	// API refuses AllowedAddresses for it.
+	Insecure bool
 }
 
 // IsNetworks reports whether the NIC belongs to the network itself, such as a gateway's.

@@ -126,14 +126,19 @@ func changeNIC(nic *nic, payload nicPayload) *apiError {
 	if err != nil {
 		return err
 	}
-	nic.Labels = labels
+	secured := !nic.SecurityDisabled
+	set(&secured, payload.NICSecurity)
+	if !secured && payload.AllowedAddresses != nil && len(*payload.AllowedAddresses) > 0 {
+		// Source: the text and status are OpenStack Neutron's (neutron-lib,
+		// AddressPairAndPortSecurityRequired); STACKIT's own are not known.
+		return newError(http.StatusConflict,
+			"Port Security must be enabled in order to have allowed address pairs on a port.")
+	}
+	nic.Labels, nic.SecurityDisabled = labels, !secured
 	set(&nic.SecurityGroups, payload.SecurityGroups)
 	set(&nic.AllowedAddresses, payload.AllowedAddresses)
 	set(&nic.Name, payload.Name)
 	set(&nic.Description, payload.Description)
-	if payload.NICSecurity != nil {
-		nic.SecurityDisabled = !*payload.NICSecurity
-	}
 	return nil
 }
 

@@ -243,6 +243,21 @@ func TestInUse(t *testing.T) {
 	}
 }
 
+func TestANICWithoutSecurityTakesNoAllowedAddresses(t *testing.T) {
+	m := openMock(t)
+	path := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + iaasmock.DefaultNICID
+	allowed := object{"allowedAddresses": []any{"10.0.0.0/8"}}
+	m.want(200, "PATCH", path, object{"nicSecurity": false})
+	m.want(409, "PATCH", path, allowed)
+	m.want(200, "PATCH", path, object{"allowedAddresses": []any{}})
+	m.want(200, "PATCH", path, object{"nicSecurity": true})
+	m.want(200, "PATCH", path, allowed)
+	m.want(409, "PATCH", path, object{"nicSecurity": false, "allowedAddresses": []any{"10.0.0.1"}})
+	if nic, _ := m.nic(iaasmock.DefaultNICID); nic.SecurityDisabled {
+		t.Errorf("a refused PATCH changed the NIC: %+v", nic)
+	}
+}
+
 func TestUnknownCalls(t *testing.T) {
 	m := openMock(t)
 	for _, row := range []struct {

@@ -96,7 +96,8 @@ type NIC struct {
 	AllowedAddresses []string          `json:"allowedAddresses,omitempty"`
 	SecurityGroups   []string          `json:"securityGroups,omitempty"`
 	Labels           map[string]string `json:"labels,omitempty"`
-	// SecurityDisabled is the opposite of the API's field nicSecurity.
+	// SecurityDisabled is the opposite of the API's field nicSecurity. Such a NIC refuses
+	// allowedAddresses.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
 	// MadeByServer reports whether CreateServer created the NIC for a networkId. Such a NIC is
 	// deleted with its server.

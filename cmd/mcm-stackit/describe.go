@@ -25,9 +25,7 @@ func (o *options) newDescribeCommand() *cobra.Command {
 		Use:   "describe machine NAME | server ID|NAME",
 		Short: "Show a Machine with its servers, or a server, and what is wrong with it",
 		Long: `Shows a Machine with its servers and their addresses, what is wrong with it, why, and what to do. Or shows
-a server, even if no Machine names it, with the cause of a failure that its console log shows
-(kubernetes/runbooks.md). Lines of the log are shown only if the server's MachineClass and its Secret can be
-read in the namespace; lines that repeat the server's user data are left out.
+a server, even if no Machine names it, with the last 50 lines of its console log, which may contain secrets.
 Values that could not be read are "unknown"; the last lines say why. READY is what the manager last
 reported about the Machine's Node: the target cluster is not read.
 
@@ -158,10 +156,11 @@ func describedText(found *list.Result) string {
 		}
 		lines(servers, i)
 		line("Addresses", strings.Join(server.Addresses, ", "))
-		if console := server.Console; console != nil {
-			line("Console log", cmp.Or(console.Cause, "nothing that explains a failure"))
-			for _, excerpt := range console.Lines {
-				_, _ = fmt.Fprintf(&text, "%-15s %s\n", "", report.OneLine(excerpt))
+		for i, logged := range server.ConsoleLog {
+			if i == 0 {
+				line("Console log", logged)
+			} else {
+				_, _ = fmt.Fprintf(&text, "%-15s %s\n", "", report.OneLine(logged))
 			}
 		}
 	}

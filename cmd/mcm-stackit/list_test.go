@@ -289,7 +289,7 @@ func TestCompletionOfNamesAndIDs(t *testing.T) {
 	}
 	described := invocation{args: []string{"describe", "server/" + bastion, "--server", cluster.URL}, env: env}.run(t)
 	described.expect(t, 0, "Server:         "+bastion+"\n", "Note:           not managed here\n",
-		"Console log:    nothing that explains a failure\n",
+		"Console log:    -\n",
 		"\nnot managed here\n  of:     "+bastion+"\n  reason: it lacks one of the driver's labels\n")
 	environmentRow{[]string{"describe", "server", "nobody", "--server", cluster.URL}, 2, "",
 		"server nobody not found in project " + iaasmock.DefaultProjectID +
@@ -335,8 +335,7 @@ func TestDescribedText(t *testing.T) {
 			{Kind: list.NoteFault, Reason: "server b: no volume"},
 		},
 		Servers: []*list.Server{{ObjectMeta: metav1.ObjectMeta{Name: aServer}, State: "ERROR", Region: "eu01",
-			Addresses: []string{"10.0.0.1", "fd00::1"},
-			Console:   &list.Console{Cause: "refused", Lines: []string{"a\x1b[31m", "b"}}}},
+			Addresses: []string{"10.0.0.1", "fd00::1"}, ConsoleLog: []string{"a\x1b[31m", "b"}}},
 	}
 	got := describedText(&list.Result{Time: now, Machines: []*list.Machine{machine},
 		Unknown: []string{"Leases unknown: x"}})

@@ -10,7 +10,8 @@
 //
 // The packages decode, check and call the API with the driver's own code: validate reports the
 // errors for which the driver refuses a class, and servers are deleted by the driver's
-// DeleteMachine. Nothing is written to disk, and no output contains a secret.
+// DeleteMachine. Nothing is written to disk. No output contains a secret,
+// except a console log in which the server wrote one.
 //
 // To add something:
 //

@@ -33,9 +33,8 @@ type call struct {
 	specHash specHash
 	// networkErrors are the errors because of which the spec's networking cannot be read.
 	networkErrors field.ErrorList
-	// isDeleted reports whether the Machine has a deletionTimestamp, neverJoined whether it is deleted
-	// because it never had a Node.
-	isDeleted, neverJoined bool
+	// isDeleted reports whether the Machine has a deletionTimestamp.
+	isDeleted bool
 	// isYoung reports whether the memory has every action for the machine: the machine is younger
 	// than this process's leadership and than recordLifetime.
 	isYoung bool
@@ -129,9 +128,6 @@ func (p *Provider) newCall(
 		c.ref.place = place
 		c.isDeleted = machine.DeletionTimestamp != nil
 		c.certainOfPredecessor, c.isYoung = p.predecessors(machine.CreationTimestamp.Time)
-		if !p.withoutTarget {
-			c.neverJoined = p.creation.neverJoined(machine)
-		}
 		if !p.withoutTarget && metav1.GetControllerOf(machine) != nil { // others are not replaced
 			c.expires = p.creation.expires(machine)
 		}

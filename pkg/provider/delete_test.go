@@ -372,22 +372,27 @@ func TestADeletionLeavesTheServerOfAYoungerMachineOfItsName(t *testing.T) {
 	}
 }
 
-// A younger Machine takes the server while the older one's deletion reads its console log.
+// A younger Machine takes a server while the older one's deletion waits for the answer to another's DELETE.
 func TestADeletionAsksForNoServerThatAYoungerMachineHasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		older := r.neverJoined("m1", "")
+		older := machine("m1")
 		older.UID = "older"
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServerLog", Delay: 4 * time.Second})
+		older.Spec.ProviderID = r.mustCreate(older).ProviderID
+		second := r.makeServer("m1", nil)
+		older = r.deleted(older)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", AnswerDelay: 20 * time.Second, Count: 1})
 		younger := machine("m1")
 		younger.UID = "younger"
 		var all sync.WaitGroup
 		all.Go(func() { r.mustDelete(older) })
-		<-time.After(3 * time.Second) // within the read
-		r.mustCreate(younger)
+		<-time.After(3 * time.Second) // within the first DELETE
+		if got := r.mustCreate(younger).ProviderID; got != providerIDOf(second) {
+			t.Errorf("the younger Machine has %s, want server %s", got, second)
+		}
 		all.Wait()
-		if left := r.onlyServer(); left.Status != iaasmock.StatusActive || providerIDOf(left.ID) != older.Spec.ProviderID {
-			t.Errorf("server %s is %s, want %s running", left.ID, left.Status, older.Spec.ProviderID)
+		if left := r.onlyServer(); left.ID != second || left.Status != iaasmock.StatusActive {
+			t.Errorf("server %s is %s, want %s running", left.ID, left.Status, second)
 		}
 	})
 }

@@ -33,8 +33,8 @@
 //   - a wait that takes too long. For one read: readTimeout in lists.go. For an earlier POST's server to appear in
 //     lists, before the next POST: DefaultSettle in provider.go. For a whole call: DefaultCreationWait, deleteTimeout
 //     in call.go. For the deletion of a failed server to begin: discardTimeout in create.go. For refusals (401, 403,
-//     404) to pass: refusedFor in wait.go, refusedRepeat in server.go. Before a DELETE: lookupTimeout and
-//     longLookupTimeout in delete.go, consoleTimeout in console.go
+//     404) to pass: refusedFor in wait.go, refusedRepeat in server.go. Before a DELETE: lookupTimeout,
+//     longLookupTimeout in delete.go
 //   - when a server counts as gone: gone in server.go; when a machine counts as having no server: none in lookup.go
 //   - when a deletion counts as failed or stuck, so that its DELETE is repeated: deletionTimeout, deletionRepeat,
 //     advanceDeletion in server.go
@@ -46,7 +46,6 @@
 //   - a reason, its code and its text: reasonCodes, rules in errors.go, with a row in TestClassify. The text of the
 //     driver's own decisions is where they are made; code, cause and remedy of each reason: a row in
 //     kubernetes/runbooks.md (go test ./pkg/operator/list -run Reason)
-//   - why a server never joined, and the patterns for console logs: consolePatterns in console.go
 //   - how long the machines of an exhausted class get no server: exhaustedFor in create.go
 //   - a field of the providerSpec: ProviderSpec in apis/provider_spec.go; its limit for the schema: SpecLimits in
 //     apis/validation/patterns.go; its place in the request: serverPayload in helpers.go; samples/machine-class.yaml.

@@ -86,8 +86,6 @@ func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
 			fmt.Sprintf("clocks of API server and sidecar differ by less than %v s", clockSkew.Seconds()),
 			fmt.Sprintf("became leader, or less than %v s after.", clockSkew.Seconds()),
 			fmt.Sprintf("ends no deletion, until %v s after it became leader", DefaultSettle.Seconds()),
-			fmt.Sprintf("of the last %d lines, for at most %v s", consoleLines, consoleTimeout.Seconds()),
-			fmt.Sprintf("at most %d texts of %d bytes", maxExcerpts, maxExcerpt),
 		},
 		"decisions.md": {
 			fmt.Sprintf("for the settle time of %v s", DefaultSettle.Seconds()),

@@ -33,7 +33,6 @@ type meters struct {
 	// orphanRefusals counts refused deletions of orphans, whose servers would otherwise be billed
 	// unnoticed.
 	orphanRefusals prometheus.Counter
-	neverJoined    *prometheus.CounterVec
 	fallbacks      *prometheus.CounterVec
 	volumesLeft    prometheus.Counter
 	creation       *prometheus.HistogramVec
@@ -114,11 +113,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 		"Requests of the manager to delete a server without a Machine that the driver refused, because the "+
 			"server's name, labels or OpenStack tag show that another Machine or cluster may own it. The server "+
 			"is billed until its labels are fixed or it is deleted by hand.").WithLabelValues()
-	m.neverJoined = counter("stackit_never_joined_total",
-		"Servers that were deleted because their Machine had no Node after its creation timeout, by the cause in "+
-			"the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
-			"cloud-init, node-agent, unit-failed, no-cloud-init (the image lacks it), unknown (none of these is in "+
-			"the log), not-running (the server does not run), not-read (the log could not be read).", "cause")
 	m.volumesLeft = counter("stackit_openstack_volumes_left_total",
 		"Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the "+
 			"API does not show whether they are bootable. Each is billed until it is deleted.").WithLabelValues()
@@ -162,12 +156,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 func (m *meters) beginWithZero() {
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
-	}
-	for _, pattern := range consolePatterns {
-		m.neverJoined.WithLabelValues(pattern.cause)
-	}
-	for _, cause := range []string{causeNoCloudInit, causeUnknown, causeNotRunning, causeNotRead} {
-		m.neverJoined.WithLabelValues(cause)
 	}
 }
 

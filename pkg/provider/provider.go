@@ -60,10 +60,9 @@ type Provider struct {
 
 // process is the state that all calls share.
 type process struct {
-	clock    clock.Clock
-	meters   *meters
-	memory   *memory
-	consoles *consoles
+	clock  clock.Clock
+	meters *meters
+	memory *memory
 	// exhausted has the classes that ran out of quota or capacity.
 	exhausted *classErrors
 	// failing has the classes whose servers all end in ERROR, with the time of the first.
@@ -163,7 +162,7 @@ func (p *Provider) init() {
 			p.creation = &creationTimes{defaultCreationTimeout, DefaultCreationWait}
 		}
 		p.process = &process{
-			clock: p.clock, meters: p.meters, memory: newMemory(p.clock, *p.settle), consoles: newConsoles(p.clock),
+			clock: p.clock, meters: p.meters, memory: newMemory(p.clock, *p.settle),
 			exhausted: recent.New[classKey, classError](p.clock, exhaustedFor),
 			failing:   recent.New[classKey, time.Time](p.clock, recordLifetime),
 		}

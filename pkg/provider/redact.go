@@ -33,19 +33,19 @@ const (
 // userData often contains them, and messages must name them. A nil spec has no userData.
 func redacted(message, name string, spec *apis.ProviderSpec) string {
 	message = message[:min(len(message), maxMessage)]
-	if spec != nil && repeatsUserData(message, spec.UserData, uuids, append(valuesOf(spec), name)) {
+	if spec != nil && repeatsUserData(message, spec.UserData, append(valuesOf(spec), name)) {
 		return withheld
 	}
 	return printable(tokens.ReplaceAllString(message, "(token)"))
 }
 
 // repeatsUserData reports whether the message repeats userData, as text in any quotes or as base64,
-// apart from matches of names and from the values.
-func repeatsUserData(message, userData string, names *regexp.Regexp, values []string) bool {
+// apart from UUIDs and the values.
+func repeatsUserData(message, userData string, values []string) bool {
 	if message == "" || strings.TrimSpace(userData) == "" {
 		return false
 	}
-	text, isKnown := plain(message, knownBytes(message, names, values))
+	text, isKnown := plain(message, knownBytes(message, values))
 	form, _ := plain(userData, make([]bool, len(userData)))
 	forms := []string{form}
 	for i := range min(3, len(userData)) { // base64 encodes three bytes at a time
@@ -118,18 +118,22 @@ func shared(message, form string, size int) map[string]bool {
 	return isShared
 }
 
-var uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+var (
+	uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	// tokens matches bootstrap tokens and JWTs.
+	tokens = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\beyJ[\w-]+\.[\w-]+\.[\w-]*`)
+)
 
-// knownBytes reports for each byte of a message whether it belongs to a match of names, or to one
-// of the values.
-func knownBytes(message string, names *regexp.Regexp, values []string) []bool {
+// knownBytes reports for each byte of a message whether it belongs to a UUID, or to one of the
+// values.
+func knownBytes(message string, values []string) []bool {
 	isKnown := make([]bool, len(message))
 	mark := func(start, end int) {
 		for i := start; i < end; i++ {
 			isKnown[i] = true
 		}
 	}
-	for _, place := range names.FindAllStringIndex(message, -1) {
+	for _, place := range uuids.FindAllStringIndex(message, -1) {
 		mark(place[0], place[1])
 	}
 	for _, value := range values {

@@ -436,6 +436,11 @@ func (r *rig) session() *spi.Session {
 	return r.other
 }
 
+// serverOf returns the ID of the server in the Machine's ProviderID.
+func serverOf(m *v1alpha1.Machine) string {
+	return m.Spec.ProviderID[strings.LastIndex(m.Spec.ProviderID, "/")+1:]
+}
+
 // setStatus puts a server into a state.
 func (r *rig) setStatus(serverID, status, message string) {
 	r.t.Helper()

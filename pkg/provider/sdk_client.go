@@ -102,13 +102,6 @@ func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
 	return asked.done(err)
 }
 
-// ConsoleLog implements StackitClient.
-func (c *sdkClient) ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error) {
-	ctx, asked := c.ask(ctx, callConsoleLog)
-	log, err := c.api.GetServerLog(ctx, c.projectID, c.region, serverID).Length(lines).Execute()
-	return log.GetOutput(), asked.failure(err)
-}
-
 // ListServerNICs implements StackitClient.
 func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	ctx, asked := c.ask(ctx, callListNICs)

@@ -531,7 +531,6 @@ func (t *tracked) isDeleting() bool { return t.last.server != nil && t.last.serv
 // younger Machine.
 func (t *tracked) sendDelete(ctx context.Context) error {
 	c := t.call
-	t.explainUnjoined(ctx)
 	if c.isOfYounger(t.id) { // the next read shows it
 		return nil
 	}

@@ -31,8 +31,6 @@ type StackitClient interface {
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
 	// DeleteServer requests a server's deletion. The deletion is asynchronous.
 	DeleteServer(ctx context.Context, serverID string) error
-	// ConsoleLog reads the end of a server's console log, at most the given number of lines.
-	ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error)
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
 	// ListNetworkNICs reads all NICs of a network, including those without a server.
@@ -180,7 +178,6 @@ const (
 	callGetServer    apiCall = "reading a server"
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
-	callConsoleLog   apiCall = "reading a server's console log"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"

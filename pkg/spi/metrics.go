@@ -225,7 +225,6 @@ var operations = []struct{ method, path, name string }{
 	{http.MethodGet, "servers", "ListServers"},
 	{http.MethodGet, "servers/*", "GetServer"},
 	{http.MethodDelete, "servers/*", "DeleteServer"},
-	{http.MethodGet, "servers/*/log", "GetServerLog"},
 	{http.MethodGet, "servers/*/nics", "ListServerNICs"},
 	{http.MethodGet, "networks/*/nics", "ListNics"},
 	{http.MethodGet, "networks/*/nics/*", "GetNic"},

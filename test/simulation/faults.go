@@ -158,14 +158,13 @@ type trouble struct {
 
 const (
 	// opWrite is a write of the manager to a Machine.
-	opWrite   = "write"
-	opToken   = "Token"
-	opConsole = "GetServerLog"
-	opList    = "ListServers"
-	opCreate  = "CreateServer"
-	opGet     = "GetServer"
-	opDelete  = "DeleteServer"
-	opPatch   = "UpdateNic"
+	opWrite  = "write"
+	opToken  = "Token"
+	opList   = "ListServers"
+	opCreate = "CreateServer"
+	opGet    = "GetServer"
+	opDelete = "DeleteServer"
+	opPatch  = "UpdateNic"
 
 	opServerNICs = "ListServerNICs"
 	opNICs       = "ListNics"

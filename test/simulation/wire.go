@@ -194,7 +194,7 @@ func (w *world) describe(cluster, process string, request *http.Request) call {
 // routes finds the operation of a request to the IaaS API; it does not find token requests.
 var routes = sync.OnceValue(func() openapi.Router {
 	return openapi.NewRouter(openapi.Load(), func(operation string) bool {
-		return operation == opConsole || slices.Contains(operations, operation)
+		return slices.Contains(operations, operation)
 	})
 })
 

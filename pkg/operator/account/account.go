@@ -474,21 +474,20 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 	return addresses, date, nil
 }
 
-// consoleLines is how many lines of a console log are read, from its end. The driver reads as many.
-const consoleLines = 500
+// consoleLines is how many lines of a console log are read, from its end.
+const consoleLines = 50
 
-// Console reads the last 500 lines of a server's console log and returns what provider.Explain finds
-// in them: a cause ("unknown" if no pattern matches) and the lines that show it. Excerpts that repeat
-// userData are withheld.
-func (a *Account) Console(ctx context.Context, serverID, userData string) (cause string, excerpts []string, err error) {
-	client := provider.NewClient(a.Session, a.Region)
-	log, err := Read(ctx, a,
-		func(ctx context.Context) (string, error) { return client.ConsoleLog(ctx, serverID, consoleLines) })
+// ConsoleLog returns the last 50 lines of a server's console log, as the server wrote them: they may contain control
+// characters and secrets. Of an empty log it returns one empty line.
+func (a *Account) ConsoleLog(ctx context.Context, serverID string) ([]string, error) {
+	log, _, err := Ask(ctx, a, "the server's console log",
+		func(ctx context.Context) (*iaas.GetServerLog200Response, error) {
+			return a.Session.API.GetServerLog(ctx, a.Session.ProjectID, a.Region, serverID).Length(consoleLines).Execute()
+		})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	cause, excerpts = provider.Explain(log, userData)
-	return cause, excerpts, nil
+	return strings.Split(strings.TrimRight(log.GetOutput(), "\r\n"), "\n"), nil
 }
 
 // NoIdentityFile says why the file with a workload identity's token does not exist where this command runs (see

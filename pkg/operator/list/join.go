@@ -40,8 +40,7 @@ type serverView struct {
 	// byID means that the owner's ProviderID names the server.
 	byID bool
 
-	addresses []string
-	console   *Console
+	addresses, consoleLog []string
 }
 
 func (s *observation) join() {

@@ -75,18 +75,11 @@ type Server struct {
 	Zone             string `json:"zone,omitempty"`
 	Notes            []Note `json:"notes,omitempty"`
 	// Addresses are the IP addresses of the server's NICs, or the single element Unknown if they could
-	// not be read; nil unless the query is about one Machine or server. Console is nil unless the
-	// query is about one server.
+	// not be read; nil unless the query is about one Machine or server.
 	Addresses []string `json:"addresses,omitempty"`
-	Console   *Console `json:"console,omitempty"`
-}
-
-// Console is the result of reading a server's console log. Cause is the cause of a failure, as
-// listed in kubernetes/runbooks.md: "" if no pattern matches, Unknown if the log could not be read.
-// Lines are the matching lines; nil if the server's user data is unknown, which they may repeat.
-type Console struct {
-	Cause string   `json:"cause"`
-	Lines []string `json:"lines,omitempty"`
+	// ConsoleLog has the last 50 lines of the server's console log, or the single element Unknown if they
+	// could not be read; nil unless the query is about one server.
+	ConsoleLog []string `json:"consoleLog,omitempty"`
 }
 
 // DeepCopyObject implements runtime.Object, which the printers require of a Machine. The copy is

@@ -413,37 +413,34 @@ func TestQueries(t *testing.T) {
 
 // A server is described whoever it belongs to, with what no list has of it.
 func TestOneServer(t *testing.T) {
-	const console = "[FAILED] Failed to start secret user data\ndial tcp 10.0.0.1:443: connect: connection refused\n"
-	refused := &Console{Cause: "refused", Lines: []string{"dial tcp 10.0.0.1:443: connect: connection refused"}}
+	logged := slices.Repeat([]string{"the end"}, 50)
 	for name, row := range map[string]struct {
 		labels  map[string]string
 		change  func(*testrig.Rig)
 		notes   string
-		console *Console
+		log     []string
 		unknown string
 	}{
 		"a Machine's": {own("worker-1"), func(r *testrig.Rig) {
 			r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning),
 				corev1.ConditionTrue))
-		}, "", refused, ""},
-		"an orphan": {own("worker-1"), nil, "orphan", refused, ""},
-		"of a class not here": {testrig.Labels("worker-1", "gone", testrig.OwnCluster), nil, "orphan",
-			&Console{Cause: "refused"}, ""},
-		"of another cluster": {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here",
-			&Console{Cause: "refused"}, ""},
-		"nobody's":             {nil, nil, "not managed here", &Console{Cause: "refused"}, ""},
-		"its NICs are refused": {own("worker-1"), fails("ListServerNICs"), "orphan", refused, "addresses of server"},
-		"its log is refused": {own("worker-1"), fails("GetServerLog"), "orphan", &Console{Cause: Unknown},
+		}, "", logged, ""},
+		"an orphan":            {own("worker-1"), nil, "orphan", logged, ""},
+		"of a class not here":  {testrig.Labels("worker-1", "gone", testrig.OwnCluster), nil, "orphan", logged, ""},
+		"of another cluster":   {testrig.Labels("worker-1", "worker", "x"), nil, "not managed here", logged, ""},
+		"nobody's":             {nil, nil, "not managed here", logged, ""},
+		"its NICs are refused": {own("worker-1"), fails("ListServerNICs"), "orphan", logged, "addresses of server"},
+		"its log is refused": {own("worker-1"), fails("GetServerLog"), "orphan", []string{Unknown},
 			"console log of server"},
 		"a list lacks it": {own("worker-1"), func(r *testrig.Rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
-		}, "orphan", refused, "the list lacks server"},
+		}, "orphan", logged, "the list lacks server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := instantRig(t)
 			r.Server("first", own("first"))
 			id := r.Server("worker-1", row.labels)
-			if err := r.Cloud.SetConsoleLog(id, console, 0); err != nil {
+			if err := r.Cloud.SetConsoleLog(id, strings.Repeat("before\n", 100)+strings.Join(logged, "\n")+"\n", 0); err != nil {
 				t.Fatal(err)
 			}
 			if row.change != nil {
@@ -459,8 +456,8 @@ func TestOneServer(t *testing.T) {
 				len(server.Addresses) == 0 && !strings.HasPrefix(row.unknown, "addresses") {
 				t.Errorf("got %+v", server)
 			}
-			if diff := cmp.Diff(row.console, server.Console); diff != "" {
-				t.Errorf("console (-want +got):\n%s", diff)
+			if diff := cmp.Diff(row.log, server.ConsoleLog); diff != "" {
+				t.Errorf("console log (-want +got):\n%s", diff)
 			}
 			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") ||
 				!strings.Contains(text, row.unknown) {

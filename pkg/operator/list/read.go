@@ -399,36 +399,13 @@ func (s *observation) readDetails(ctx context.Context) {
 			server.addresses = []string{Unknown}
 			s.miss("addresses of server "+server.ID, s.failure(ctx, err))
 		}
-		if s.query.Server != "" {
-			s.readConsole(ctx, server)
-		}
-	}
-}
-
-// readConsole reads a server's console log and its cause. If the server's user data is unknown, the log's lines are
-// dropped: they may repeat it.
-func (s *observation) readConsole(ctx context.Context, server *serverView) {
-	userData, isKnown := "", false
-	for _, class := range s.classes {
-		if class.Name != server.Labels[provider.StackitMachineClassLabel] ||
-			!account.Carries(server.Labels, class.Inputs.ClusterLabels) {
+		if s.query.Server == "" {
 			continue
 		}
-		if secret, err := s.SecretOf(ctx, class.MachineClass); err == nil {
-			userData, isKnown = provider.Inspect(class.MachineClass, secret).Spec.UserData, true
+		if server.consoleLog, err = server.at.used.ConsoleLog(ctx, server.ID); err != nil {
+			server.consoleLog = []string{Unknown}
+			s.miss("console log of server "+server.ID, s.failure(ctx, err))
 		}
-	}
-	cause, lines, err := server.at.used.Console(ctx, server.ID, userData)
-	switch {
-	case err != nil:
-		server.console = &Console{Cause: Unknown}
-		s.miss("console log of server "+server.ID, s.failure(ctx, err))
-	case cause == Unknown: // no pattern matches
-		server.console = &Console{}
-	case isKnown:
-		server.console = &Console{Cause: cause, Lines: lines}
-	default:
-		server.console = &Console{Cause: cause}
 	}
 }
 

@@ -111,7 +111,7 @@ func (s *observation) server(view *serverView) *Server {
 		ServerName: view.Name, ProjectID: view.at.project, Region: view.at.region,
 		Class: view.Labels[provider.StackitMachineClassLabel], Machine: view.Labels[provider.StackitMachineLabel],
 		State: view.Status, MachineType: view.MachineType, Zone: view.Zone, Notes: s.serverNotes(view),
-		Addresses: view.addresses, Console: view.console,
+		Addresses: view.addresses, ConsoleLog: view.consoleLog,
 	}
 	if owner := view.owner; owner != nil {
 		made.Machine, made.MachineNamespace, made.Class = owner.Name, owner.Namespace, owner.Spec.Class.Name

@@ -90,7 +90,7 @@ func newDriver(
 	spi.RegisterMetrics(registerer)
 	return provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
-		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
+		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration),
 		provider.WithTargetCluster(server.TargetKubeconfig != constants.TargetKubeconfigDisabledValue),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(lead.actingSince),

@@ -26,12 +26,11 @@ func TestOwnFlags(t *testing.T) {
 	}{
 		"defaults": {nil, true},
 		"all set": {[]string{
-			"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1",
+			"--stackit-settle=0", "--stackit-api-qps=0.5", "--stackit-api-burst=1",
 			"--stackit-token-hosts=a.example,b.*.example", "--stackit-workload-identity-dirs=/a,/b",
 			"--strict-provider-spec",
 		}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
-		"hardly any wait":   {[]string{"--stackit-creation-wait=59s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
 		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
 		"no token host":     {[]string{"--stackit-token-hosts="}, true},

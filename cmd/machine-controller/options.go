@@ -21,7 +21,6 @@ const concurrentSyncs = 500
 // driverOptions are the flags that this project adds to MCM's.
 type driverOptions struct {
 	settle       time.Duration
-	creationWait time.Duration
 	apiQPS       float64
 	apiBurst     int
 	tokenHosts   string
@@ -32,8 +31,7 @@ type driverOptions struct {
 
 func newDriverOptions() *driverOptions {
 	return &driverOptions{
-		settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait,
-		apiQPS: 50, apiBurst: 100,
+		settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100,
 		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs,
 	}
 }
@@ -42,9 +40,6 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
 		"Maximum time until a requested server appears in the lists of STACKIT's API. If it is unknown "+
 			"whether a request created a server, no second request is sent before this time has passed.")
-	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
-		"Maximum time that one call of the manager waits for a new server to boot. The wait ends earlier with the "+
-			"Machine's creation timeout, but not before 1 minute. The manager cannot delete the Machine during the wait.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
 		"Maximum API calls per second that this process sends to STACKIT's IaaS API, for all its machines together. "+
 			"STACKIT's own limit is per source address: everything behind one NAT shares it.")
@@ -64,8 +59,6 @@ func (o *driverOptions) validate() error {
 	switch {
 	case o.settle < 0:
 		return fmt.Errorf("--stackit-settle is %s: must not be negative", o.settle)
-	case o.creationWait < provider.MinCreationWait:
-		return fmt.Errorf("--stackit-creation-wait is %s: must be at least %s", o.creationWait, provider.MinCreationWait)
 	case !(o.apiQPS > 0): // nor NaN
 		return fmt.Errorf("--stackit-api-qps is %v: must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:

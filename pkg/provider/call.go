@@ -5,12 +5,14 @@ package provider
 
 import (
 	"cmp"
-	"sync/atomic"
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 
@@ -23,7 +25,7 @@ import (
 type call struct {
 	identity
 	*readers
-	// ref identifies the Machine's record, and the place of its servers.
+	// ref identifies the Machine's record.
 	ref machineRef
 	// serverID is the server in the request's ProviderID, givenID; "" without one.
 	serverID, givenID string
@@ -35,22 +37,21 @@ type call struct {
 	networkErrors field.ErrorList
 	// isDeleted reports whether the Machine has a deletionTimestamp.
 	isDeleted bool
-	// isYoung reports whether the memory has every action for the machine: the machine is younger
-	// than this process's leadership and than recordLifetime.
-	isYoung bool
-	// certainOfPredecessor is the earliest start of a look-up that sees every POST of a predecessor;
-	// the zero time if none has worked on the machine.
+	// certainOfPredecessor is the earliest start of a list that shows every server of a predecessor of
+	// this process; the zero time if none has worked on the Machine.
 	certainOfPredecessor time.Time
 	// expires is when the Machine's MachineSet replaces it if it has no Node; the zero time if no
 	// MachineSet does.
 	expires time.Time
 
-	// began, hasWorked, placeSeen and failed are for waits (wait.go): when the call began, whether one
-	// of its reads or writes succeeded, whether a read has shown its project and region, and the last
-	// failed API call. They are atomic because servers are deleted in parallel.
+	// watches are the servers that the call reads, by ID; lists are the failures of its lists.
+	watches map[string]*watch
+	lists   *failures
+	// The rest is for failures: when the call began, whether one of its reads or writes succeeded,
+	// whether a read has shown its project and region, and the last API call that failed.
 	began                time.Time
-	hasWorked, placeSeen atomic.Bool
-	failed               atomic.Pointer[APIError]
+	hasWorked, placeSeen bool
+	failed               error
 }
 
 // strictness is how a request is decoded.
@@ -74,27 +75,20 @@ func (p *Provider) newMachineCall(
 	if machine.Name == "" {
 		return nil, newError(ReasonInvalidInput, "the request's Machine has no name")
 	}
-	p.process.memory.meet(refTo(machine))
+	p.process.records.change(refTo(machine), func(*record) {}) // from now on this process knows the Machine
 	c, err := p.newCall(machine, class, secret, mode)
-	if err != nil {
-		return nil, err
-	}
-	if machine.Spec.ProviderID == "" {
-		return c, c.checkElsewhere()
+	if err != nil || machine.Spec.ProviderID == "" {
+		return c, err
 	}
 	c.givenID = machine.Spec.ProviderID
-	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.ref.project); err != nil {
+	if c.serverID, err = providerid.Parse(c.givenID, c.place.project); err != nil {
 		return nil, newError(ReasonInvalidProviderID, "machine %s: %v", machine.Name, err)
 	}
-	return c, c.checkElsewhere()
+	return c, nil
 }
 
-// refTo returns the reference to a Machine's record, without a place.
 func refTo(machine *v1alpha1.Machine) *machineRef {
-	return &machineRef{
-		machineKey: machineKey{machine.Namespace, machine.Name}, uid: string(machine.UID),
-		created: machine.CreationTimestamp.Time,
-	}
+	return &machineRef{types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine.UID}
 }
 
 // newCall decodes and checks a request, and opens the session. machine is nil for a call about a
@@ -123,13 +117,11 @@ func (p *Provider) newCall(
 	c.identity, c.spec, c.specHash, c.networkErrors = in.identity, in.Spec, in.specHash, in.network
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
-		place := c.ref.place
 		c.ref = *refTo(machine)
-		c.ref.place = place
 		c.isDeleted = machine.DeletionTimestamp != nil
-		c.certainOfPredecessor, c.isYoung = p.predecessors(machine.CreationTimestamp.Time)
+		c.certainOfPredecessor = p.certainOfPredecessor(machine)
 		if !p.withoutTarget && metav1.GetControllerOf(machine) != nil { // others are not replaced
-			c.expires = p.creation.expires(machine)
+			c.expires = p.expires(machine)
 		}
 	}
 	return c, nil
@@ -137,17 +129,12 @@ func (p *Provider) newCall(
 
 // newSessionCall returns a call that has only a session and a region.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
-	return &call{
+	c := &call{
 		began: p.clock.Now(), readers: p.readersOf(session, region), identity: identity{unlabelable: true},
-		ref: machineRef{place: place{session.Endpoint, session.ProjectID, region}},
+		watches: map[string]*watch{},
 	}
-}
-
-// serverRequest returns the request for the machine's server, of one of the spec's choices.
-func (c *call) serverRequest(of apis.Choice) *ServerRequest {
-	spec := *c.spec
-	spec.MachineType, spec.AvailabilityZone = of.MachineType, of.AvailabilityZone
-	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: &spec}
+	c.lists = c.newFailures()
+	return c
 }
 
 // warn logs a class's suspicious but valid settings, each at most once an hour.
@@ -164,88 +151,107 @@ func (p *Provider) warn(in *inputs) {
 	}
 }
 
-// certain returns the earliest start of a look-up that sees the result of every POST for the
-// machine. An earlier one that finds no server proves nothing. It is the zero time if nothing is in
-// doubt.
+// record returns a copy of the Machine's record.
+func (c *call) record() (copied record) {
+	c.records.change(&c.ref, func(known *record) { copied = *known })
+	return copied
+}
+
+// certain returns the earliest start of a list that shows every server of the Machine: neither a POST
+// nor the end of a deletion rests on an earlier one.
 func (c *call) certain() time.Time {
-	if own := c.memory.certain(&c.ref); own.After(c.certainOfPredecessor) {
-		return own
-	}
-	return c.certainOfPredecessor
+	known := c.record()
+	return later(known.certain(c.clock.Now(), c.settle), c.certainOfPredecessor)
 }
 
-// record returns a copy of the machine's record in this process.
-func (c *call) record() record { return c.memory.get(&c.ref) }
-
-// isNew reports whether this process knows every server that the Machine can have: it is young, did
-// not come from OpenStack, is the first of its name, and no POST is open.
-func (c *call) isNew() bool {
-	r := c.record()
-	return c.isYoung && !c.fromOpenStack && !r.hasOpenPost() && !r.isOfAnother(&c.ref)
+// join counts the call among those that may share the list of their scope, until the returned function
+// is called.
+func (c *call) join() (leave func()) {
+	if c.unlabelable {
+		return func() {}
+	}
+	all := c.servers()
+	all.users.Add(1)
+	return func() { all.users.Add(-1) }
 }
 
-// checkElsewhere returns an error if this process has recorded a server or an open POST for the
-// machine in another project or region: the Secret or the class was edited, and a POST or a
-// deletion here would leak that server.
-func (c *call) checkElsewhere() error {
-	other, isElsewhere := c.memory.elsewhere(&c.ref)
-	if !isElsewhere {
-		return nil
-	}
-	return newError(ReasonOtherProject,
-		"machine %s has or may have a server in project %s, region %s, where it was created, "+
-			"but its Secret or MachineClass now has project %s, region %s: "+
-			"restore the Secret or the class, then delete the machine",
-		c.machine, other.project, other.region, c.ref.project, c.ref.region)
+// servers returns the shared list of the call's scope.
+func (c *call) servers() *sharedList[Server] { return c.serversOf(c.scope()) }
+
+// isShared reports whether so many calls are in progress in the scope that they share its list.
+func (c *call) isShared() bool { return !c.unlabelable && c.servers().users.Load() >= shareFrom }
+
+// isOlder reports whether the Machine has no ProviderID and is older than this leadership: it may have
+// a server that a predecessor requested, or one from OpenStack that nobody has marked yet.
+func (c *call) isOlder() bool {
+	return !c.certainOfPredecessor.IsZero() && c.serverID == "" && !c.fromOpenStack
 }
 
-const (
-	// DefaultCreationWait is the default upper limit for the deadline of one CreateMachine or
-	// InitializeMachine call. A slow cloud takes more than 5 minutes to boot a server, but a Machine
-	// that is deleted during the call stays until the call ends (machine-controller-manager v0.62.1,
-	// machine.go:638).
-	DefaultCreationWait = 10 * time.Minute
-	// MinCreationWait is the lower limit for the deadline of one CreateMachine or InitializeMachine
-	// call, even if less is left of the Machine's creation timeout. A shorter call could end before
-	// the settle time (WithSettle), after which lists must show the server of a POST whose answer was
-	// lost.
-	MinCreationWait = time.Minute
-	// defaultCreationTimeout is the default of the manager's flag --machine-creation-timeout.
-	defaultCreationTimeout = 20 * time.Minute
-
-	// deleteTimeout is the deadline of DeleteMachine; callTimeout in lists.go that of calls that do
-	// not wait.
-	deleteTimeout = 10 * time.Minute
-)
-
-// creationTimes limits how long a creation may wait.
-type creationTimes struct {
-	// timeout is the age at which the manager gives up on a Machine without a timeout of its own.
-	timeout time.Duration
-	// wait is the longest deadline of a call.
-	wait time.Duration
+// find lists the Machine's servers: by its labels or, if it came from OpenStack and has no ProviderID,
+// by its name. began is when the list began. For an older Machine the last list must be the project's: a
+// server there that has its name and no machine label is an error.
+func (c *call) find(ctx context.Context, due time.Time) (own []Server, began time.Time, err error) {
+	if c.unlabelable && !c.byName {
+		return nil, c.certain(), nil // no server can carry its labels
+	}
+	selector, isWhole := c.machineSelector(), c.needsProject(later(due, c.clock.Now()))
+	if isWhole {
+		selector = nil
+	}
+	all, err := c.list(ctx, due, selector, fmt.Sprintf("the servers of machine %s are not known yet", c.machine))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	for _, server := range all.items {
+		isFound := matches(&server, c.machineSelector()) || c.byName && server.Name == c.machine
+		if isFound && c.checkOwned(&server, false) == nil {
+			own = append(own, server)
+		}
+	}
+	if c.isOlder() && !isWhole { // it shows no server without labels, and so is never late enough
+		return own, time.Time{}, nil
+	}
+	if c.isOlder() && len(own) == 0 {
+		err = c.checkUnlabelled(all.items)
+	}
+	return own, all.began, err
 }
 
-// expires returns when the Machine reaches its creation timeout; the zero time if its age is
-// unknown.
-func (t creationTimes) expires(machine *v1alpha1.Machine) time.Time {
-	if machine == nil || machine.CreationTimestamp.IsZero() {
-		return time.Time{}
-	}
-	timeout := t.timeout
-	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
-		timeout = own.MachineCreationTimeout.Duration
-	}
-	return machine.CreationTimestamp.Add(timeout)
+// needsProject reports whether a list that begins then must show the servers without labels, too.
+func (c *call) needsProject(then time.Time) bool {
+	return c.byName || c.isOlder() && !then.Before(c.certain())
 }
 
-// deadline returns how long a call may wait for the Machine's server. If a call ends while the
-// server boots, the user sees CrashLoopBackOff for a healthy server; a call longer than the
-// Machine's timeout keeps the manager from giving up the Machine.
-func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
-	expires := t.expires(machine)
-	if expires.IsZero() {
-		return t.wait
+// list lists servers with the labels of the selector, and maybe others; nil means all of the project. A
+// failed list is repeated. state is the last known state, for the text of a timeout.
+func (c *call) list(
+	ctx context.Context, due time.Time, selector map[string]string, state string,
+) (*list[Server], error) {
+	for {
+		all := c.listOnce(ctx, due, selector)
+		if ends := c.lists.afterRead(ctx, all.err, state); ends != nil || all.err == nil {
+			c.placeSeen = c.placeSeen || ends == nil
+			return all, ends
+		}
+		due = c.lists.retry.due()
 	}
-	return max(MinCreationWait, min(expires.Sub(now), t.wait))
+}
+
+// listOnce reads the project's list without a selector, the scope's if enough calls share it, else the
+// selector's own.
+func (c *call) listOnce(ctx context.Context, due time.Time, selector map[string]string) *list[Server] {
+	switch {
+	case selector == nil:
+		return c.serversOf(nil).get(ctx, due)
+	case c.isShared():
+		return c.servers().get(ctx, due)
+	}
+	all := &list[Server]{}
+	if all.err = c.sleepUntil(ctx, due); all.err == nil {
+		all.began, all.err = c.read(ctx, func(ctx context.Context) (err error) {
+			all.items, err = c.listServers(ctx, selector)
+			return err
+		})
+	}
+	return all
 }

@@ -4,9 +4,9 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
@@ -26,27 +26,16 @@ func (p *Provider) createMachine(
 	if err != nil {
 		return nil, err
 	}
-	var addresses []corev1.NodeAddress
-	create := &creation{call: c}
-	server, err := create.findOrCreate(ctx)
-	if err == nil {
-		create.deleteAside(ctx)
-		addresses, err = server.awaitReady(ctx)
-	}
+	defer c.join()()
+	id, addresses, err := c.create(ctx)
 	if err != nil {
-		err = create.failed(ctx, server, err)
-		switch code, _ := Classify(err); code {
-		case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded: // the next call comes within seconds
-		default:
-			c.memory.endRound(&c.ref)
-		}
 		return nil, err
 	}
-	c.memory.endRound(&c.ref)
-	c.meters.observe(c.meters.creation, c.class, c.memory.ready(&c.ref, server.id))
-	return &driver.CreateMachineResponse{
-		ProviderID: c.providerID(server.id), NodeName: c.machine, Addresses: addresses,
-	}, nil
+	c.records.change(&c.ref, func(known *record) {
+		c.meters.observe(c.meters.creation, c.class, known.postedAt)
+		known.postedAt = time.Time{}
+	})
+	return &driver.CreateMachineResponse{ProviderID: c.providerID(id), NodeName: c.machine, Addresses: addresses}, nil
 }
 
 func (p *Provider) initializeMachine(
@@ -56,6 +45,7 @@ func (p *Provider) initializeMachine(
 	if err != nil {
 		return nil, err
 	}
+	defer c.join()()
 	id, addresses, err := c.initialize(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errUnusable) {
 		return nil, newError(ReasonNotReady, "machine %s has no server to initialize", c.machine)
@@ -78,34 +68,29 @@ func (p *Provider) getMachineStatus(
 	if err != nil {
 		return nil, err
 	}
-	t := c.track(cmp.Or(c.serverID, c.record().serverID))
-	if c.serverID == "" {
-		err = t.readRecorded(ctx)
-	} else {
-		err = t.readNamed(ctx)
-	}
-	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(t.id), NodeName: c.machine}
+	w, err := c.readStatus(ctx)
 	switch {
-	case errors.Is(err, errGone), errors.Is(err, errUnusable):
+	case errors.Is(err, errUnusable):
 		return nil, noServer(c.machine)
-	case c.isDeleted && (err == nil || isNotOurs(err)):
-		return response, nil // DeleteMachine decides
+	case c.isDeleted && (err == nil || isNotOurs(err)): // DeleteMachine decides
+		return &driver.GetMachineStatusResponse{ProviderID: c.providerID(w.id), NodeName: c.machine}, nil
 	case err != nil:
 		return nil, err
 	}
-	c.memory.adopt(&c.ref, t.id)
-	connected, err := t.awaitConnection(ctx)
+	connected, err := w.awaitConnection(ctx)
 	if err != nil {
 		return nil, err
 	}
-	response.Addresses = connected.addresses
-	switch {
-	case !connected.allowed:
-		return response, newError(ReasonNotInitialized, "server %s: %s", t.id, connected.missing())
-	case !connected.complete():
-		return nil, newError(ReasonNotReady, "server %s: %s", t.id, connected.missing())
-	default:
+	response := &driver.GetMachineStatusResponse{
+		ProviderID: c.providerID(w.id), NodeName: c.machine, Addresses: connected.addresses,
+	}
+	switch missing := c.missing(connected); missing {
+	case "":
 		return response, nil
+	case missingAllowed:
+		return response, newError(ReasonNotInitialized, "server %s: %s", w.id, missing)
+	default:
+		return nil, newError(ReasonNotReady, "server %s: %s", w.id, missing)
 	}
 }
 
@@ -117,6 +102,7 @@ func (p *Provider) deleteMachine(
 	switch {
 	case err != nil:
 	case c.isDeleted:
+		defer c.join()()
 		err = c.deleteAll(ctx)
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput,
@@ -124,6 +110,7 @@ func (p *Provider) deleteMachine(
 	case machine.CreationTimestamp.IsZero(): // made up by the orphan collector
 		err = c.deleteOrphan(ctx)
 	default:
+		defer c.join()()
 		err = c.deleteNamed(ctx)
 	}
 	switch {
@@ -135,7 +122,7 @@ func (p *Provider) deleteMachine(
 		return nil, err
 	}
 	if machine.DeletionTimestamp != nil {
-		p.process.memory.forget(refTo(machine))
+		p.process.records.forget(refTo(machine))
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }
@@ -153,12 +140,16 @@ func (p *Provider) hasNothingToDelete(machine *v1alpha1.Machine, c *call, err er
 		CameFromOpenStack(machine) {
 		return false
 	}
-	if c != nil && c.placeSeen.Load() {
+	if c != nil && c.placeSeen {
 		return false
 	}
 	switch code, _ := Classify(err); code {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
-		return p.leadsSinceBefore(machine.CreationTimestamp.Time) && p.process.memory.neverHadServer(refTo(machine))
+		created, isKnown := machine.CreationTimestamp.Time, false
+		p.process.records.change(refTo(machine), func(known *record) {
+			isKnown = !known.hasPosted && known.serverID == "" && known.firstUsed.Sub(created) < recordLifetime-clockSkew
+		})
+		return isKnown && p.leadsSinceBefore(created)
 	default:
 		return false
 	}
@@ -178,7 +169,8 @@ func (p *Provider) listMachines(
 	if c.unlabelable {
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
-	listed, err := c.listClass(ctx)
+	defer c.join()()
+	listed, err := c.list(ctx, time.Time{}, c.classSelector(), "the servers of the class could not be listed")
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +178,10 @@ func (p *Provider) listMachines(
 		server := &listed.items[i]
 		name := server.Labels[StackitMachineLabel]
 		_, contradicts := c.contradiction(server.Labels)
-		if contradicts || !matches(server, c.classSelector()) || name == "" || c.memory.wasGone(&c.ref, server.ID) {
+		if contradicts || !matches(server, c.classSelector()) || name == "" {
 			continue
 		}
-		machines[providerid.Format(c.ref.project, server.ID)] = name
+		machines[providerid.Format(c.place.project, server.ID)] = name
 	}
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }
@@ -269,6 +261,6 @@ func (p *Provider) await(
 			"first call a method with the Secret of the project", projectID)
 	}
 	c := p.newSessionCall(session, region)
-	c.hasWorked.Store(true) // it only waits
-	return c.track(serverID).until(ctx, done)
+	c.hasWorked = true // it only waits
+	return c.watch(serverID).until(ctx, done)
 }

@@ -300,7 +300,7 @@ func TestGetMachineStatusWithoutKnownAddressesIsNoSuccess(t *testing.T) {
 			m := withID(machine("m1"), created.ProviderID)
 			wantCode(t, r.statusErr(m), row.want)
 			r.cloud.ClearFaults()
-			<-time.After(2 * time.Second) // the backoff of reads that fail both ways
+			<-time.After(2 * time.Second) // the backoff of reads that fail
 			response, err := r.status(m)
 			if err != nil || !cmp.Equal(response.Addresses, created.Addresses) {
 				t.Errorf("status is %+v, %v", response, err)
@@ -326,24 +326,4 @@ func TestGetMachineStatusAsksForTheInitializationInAnyState(t *testing.T) {
 		}
 		wantCode(t, r.statusErr(m), codes.OK)
 	})
-}
-
-// The server is younger than the lists lag: none shows it, and one random 404 must not be
-// confirmed by that. Told NotFound, the manager would never call InitializeMachine.
-func TestGetMachineStatusOfAYoungServerDoubtsA404(t *testing.T) {
-	for name, restart := range map[string]func(*rig){
-		"made by this process":  func(*rig) {},
-		"made by a predecessor": (*rig).restartNow,
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithListLag(25*time.Second), iaasmock.WithBootDuration(5*time.Second))
-			m := machine("m1")
-			m.Spec.ProviderID = r.mustCreate(m).ProviderID
-			<-time.After(10*time.Second - time.Since(r.onlyServer().CreatedAt))
-			restart(r)
-			r.cloud.Inject(randomNotFound)
-			wantCode(t, r.statusErr(m), codes.Unavailable)
-			wantCode(t, r.statusErr(m), codes.OK)
-		})
-	}
 }

@@ -4,9 +4,7 @@
 package provider_test
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,24 +53,32 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 	})
 }
 
+// The manager's cache may lack the ProviderID, and lists the server.
 func TestCreateMachineAgainAdoptsItsServer(t *testing.T) {
 	for name, row := range map[string]struct {
-		listLag time.Duration
+		lag     time.Duration
 		restart func(*rig)
 	}{
-		"the same process":                          {0, func(*rig) {}},
-		"the process after a restart":               {0, func(r *rig) { r.restart() }},
-		"a successor, and lists do not show it yet": {20 * time.Second, (*rig).restartNow},
+		"the same process, lists lag":       {20 * time.Second, func(*rig) {}},
+		"the process after a restart":       {0, func(r *rig) { r.restart() }},
+		"a successor, and lists lag behind": {20 * time.Second, (*rig).restartNow},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithListLag(row.listLag))
+			r := newRig(t, iaasmock.WithListLag(row.lag))
 			m := machine("m1")
 			first := r.mustCreate(m)
 			row.restart(r)
-			if second := r.mustCreate(m); first.ProviderID != second.ProviderID {
-				t.Errorf("the second call answers %s, want %s", second.ProviderID, first.ProviderID)
+			if second := r.mustCreate(m); !cmp.Equal(first, second) {
+				t.Errorf("the second call answers %+v, want %+v", second, first)
+			}
+			if response, err := r.initialize(m); err != nil || response.ProviderID != first.ProviderID {
+				t.Errorf("InitializeMachine answers %+v, %v", response, err)
+			}
+			if response, err := r.status(m); err != nil || response.ProviderID != first.ProviderID {
+				t.Errorf("GetMachineStatus answers %+v, %v", response, err)
 			}
 			r.onlyServer()
+			r.wantCalls("CreateServer", 1)
 		})
 	}
 }
@@ -88,7 +94,6 @@ func TestCreateMachineWhoseServerFailsOrGoes(t *testing.T) {
 		"no capacity":                    {bootsLate, "No valid host was found.", codes.ResourceExhausted},
 		"no quota":                       {bootsLate, "Quota exceeded for volumes", codes.ResourceExhausted},
 		"anything else":                  {bootsLate, "Failed to allocate the network(s)", codes.Internal},
-		"deleted":                        {bootsLate, "", codes.Aborted},
 		"failed, its addresses awaited":  {boots, "No valid host was found.", codes.ResourceExhausted},
 		"deleted, its addresses awaited": {boots, "", codes.Aborted},
 	} {
@@ -110,6 +115,28 @@ func TestCreateMachineWhoseServerFailsOrGoes(t *testing.T) {
 	}
 }
 
+// Two GETs answered 404, 15 s apart, prove it.
+func TestAServerDeletedByHandWhileItBootsIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithBootDuration(2*time.Minute))
+		m := machine("m1")
+		done := r.startCreate(m)
+		<-time.After(40 * time.Second)
+		first := r.onlyServer().ID
+		r.removeServer(first)
+		happened := time.Now()
+		wantCode(t, <-done, codes.Aborted)
+		wantWithin(t, happened, 30*time.Second)
+		if took := time.Since(happened); took < 15*time.Second {
+			t.Errorf("told after %s: one 404 may be a mistake", took)
+		}
+		second := r.mustCreate(m).ProviderID
+		if r.onlyServer(); second == providerIDOf(first) {
+			t.Errorf("the answer is %s, which is gone", second)
+		}
+	})
+}
+
 // The autoscaler tries another pool only once it hears of this, whatever becomes of the server.
 func TestNoCapacityIsToldAtOnce(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -120,6 +147,7 @@ func TestNoCapacityIsToldAtOnce(t *testing.T) {
 		"the server goes":           {iaasmock.Fault{}, 1},
 		"its DELETE never answers":  {iaasmock.Fault{NeverAnswers: true}, 1},
 		"its DELETE answers 503":    {iaasmock.Fault{Status: http.StatusServiceUnavailable}, 0},
+		"its DELETE has no effect":  {iaasmock.Fault{Status: http.StatusOK, Body: " "}, 0},
 		"its deletion hangs":        {iaasmock.Fault{NeverGone: true}, 1},
 		"its DELETE is not carried": {iaasmock.Fault{NeverAnswers: true, Status: http.StatusGatewayTimeout}, 0},
 	} {
@@ -135,36 +163,43 @@ func TestNoCapacityIsToldAtOnce(t *testing.T) {
 			if took := time.Since(r.onlyServer().CreatedAt); took > bootDuration+30*time.Second {
 				t.Errorf("told after %s", took)
 			}
-			for range 2 { // never beside two
+			<-time.After(2 * time.Minute)
+			r.cloud.ResetCalls()
+			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+			r.wantCalls("CreateServer", row.posts)
+			if row.posts > 0 { // never beside two
 				<-time.After(2 * time.Minute)
-				r.cloud.ResetCalls()
-				wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+				wantReason(t, r.createErr(machine("m1")), provider.ReasonNotReady)
 				r.wantCalls("CreateServer", row.posts)
-				row.posts = 0
 			}
 		})
 	}
 }
 
-// Somebody deletes the second server while it boots, beside the first, whose deletion hangs: that nobody could host the
-// first is no answer any more.
-func TestAnOldFaultIsNotToldAgain(t *testing.T) {
+// The next call sends the DELETE again, and one after it makes the next server beside the one that goes.
+func TestTheDELETEOfAFailedServerIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithDeleteDuration(time.Hour))
+		r := newRig(t, iaasmock.WithDeleteDuration(2*time.Minute))
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
-			ErrorMessage: "No valid host was found."})
-		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-		<-time.After(2 * time.Minute)
-		second := start(func() error { return r.createErr(machine("m1")) })
-		<-time.After(30 * time.Second)
-		for _, server := range r.cloud.Servers() {
-			if server.Status == iaasmock.StatusCreating {
-				r.deleteByHand(server.ID)
-			}
+			ErrorMessage: "broken"})
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusConflict})
+		m := machine("m1")
+		wantCode(t, r.createErr(m), codes.Internal)
+		failed := r.onlyServer()
+		if failed.Status != iaasmock.StatusError {
+			t.Fatalf("the server is %s, want its DELETE refused", failed.Status)
 		}
-		wantCode(t, <-second, codes.Aborted)
-		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
-		r.wantCalls("CreateServer", 2)
+		wantCode(t, r.createErr(m), codes.Internal)
+		r.wantCalls("DeleteServer", 2)
+		if left := r.onlyServer(); left.Status != iaasmock.StatusDeleting {
+			t.Errorf("the failed server is %s after the next call", left.Status)
+		}
+		if second := r.mustCreate(m).ProviderID; second == providerIDOf(failed.ID) {
+			t.Errorf("the answer is %s, which failed", second)
+		}
+		<-time.After(2 * time.Minute)
+		r.onlyServer()
+		r.wantCalls("DeleteServer", 2)
 	})
 }
 
@@ -185,7 +220,7 @@ func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
 				ErrorMessage: "broken"})
 			wantCode(t, r.createErr(m), codes.Internal)
-			r.mustCreate(m)
+			r.mustCreateAsManager(m)
 			r.onlyServer()
 		})
 	}
@@ -193,7 +228,7 @@ func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 
 // The manager has given it up, or is about to: a server would be thrown away.
 func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
-	threeMinutes := []provider.Option{provider.WithCreationTimeout(3*time.Minute, time.Minute)}
+	threeMinutes := []provider.Option{provider.WithCreationTimeout(3 * time.Minute)}
 	for name, row := range map[string]struct {
 		age     time.Duration
 		options []provider.Option
@@ -258,28 +293,6 @@ func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
 
 const quotaExceeded = `{"code":403,"msg":"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores"}`
 
-// A server whose deletion is stuck would stay for as long as its machine lives, and two of them stand
-// in the way of a third.
-func TestCreateMachineRetriesDeletionsThatAreStuck(t *testing.T) {
-	for stuck, want := range map[int]codes.Code{1: codes.OK, 2: codes.Unavailable} {
-		bubble(t, fmt.Sprint(stuck), func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: stuck, NeverGone: true})
-			var ids []string
-			for range stuck {
-				ids = append(ids, r.makeServer("m1", nil))
-				r.deleteByHand(ids[len(ids)-1])
-			}
-			wantCode(t, r.createErr(machine("m1")), want)
-			<-time.After(deleteDuration)
-			r.mustCreate(machine("m1"))
-			if slices.Contains(ids, r.onlyServer().ID) {
-				t.Error("a server whose deletion was stuck is kept")
-			}
-		})
-	}
-}
-
 // The DELETE of a second server, or of one whose deletion is stuck, gets no answer.
 func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
 	for name, prepare := range map[string]func(r *rig){
@@ -304,8 +317,7 @@ func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
 	}
 }
 
-// The next call waits until look-ups would show what else the first one made, and no longer than the proof takes
-// that there is none.
+// Whatever lists show, nobody waits for a server that a read has shown.
 func TestCreateMachineAfterAFailedServerMakesOne(t *testing.T) {
 	for name, row := range map[string]struct{ lag, later time.Duration }{
 		"lists are up to date":      {0, 0},
@@ -347,38 +359,42 @@ func TestCreateMachineKeepsTheServerThatExists(t *testing.T) {
 	})
 }
 
-func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.makeRunning("m1")
-		running := r.onlyServer().ID
-		broken := r.makeServer("m1", nil)
-		r.setStatus(broken, iaasmock.StatusError, "broken")
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: broken, FinalStatus: iaasmock.StatusError,
-			ErrorMessage: "stuck"})
-		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(running) {
-			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
-		}
-	})
-}
-
-// A Machine loses its finalizer by hand while its server is in ERROR, and another one gets its name.
-func TestAMachineMadeAgainUnderItsNameBelievesNoEmptyMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		failed := r.makeServer("m1", nil)
-		r.setStatus(failed, iaasmock.StatusError, "broken")
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusInternalServerError})
-		m := machine("m1")
-		m.UID = "first"
-		wantCode(t, r.createErr(m), codes.Internal)
-		m.UID = "second"
-		r.emptyFor(4 * time.Second)
-		wantCode(t, r.createErr(m), codes.Internal)
-		if r.cloud.CallCounts()["CreateServer"] != 1 {
-			t.Errorf("a server was asked for beside %s", failed)
-		}
-	})
+// A creation that looks by list deletes the others. One whose ProviderID names the server does not look.
+func TestWhichOfTwoServersIsKept(t *testing.T) {
+	const active, inError = iaasmock.StatusActive, iaasmock.StatusError
+	for name, row := range map[string]struct {
+		older, younger string // states; "" is CREATING
+		byID           bool   // the ProviderID names the younger one
+		kept           int
+		left           int
+	}{
+		"the one that runs":                        {"", active, false, 1, 1},
+		"the one that did not fail":                {inError, "", false, 1, 1},
+		"the older one":                            {active, active, false, 0, 1},
+		"the one of the ProviderID, and none goes": {active, active, true, 1, 2},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			ids, m := make([]string, 2), machine("m1")
+			for i, state := range []string{row.older, row.younger} {
+				if ids[i] = r.makeServer("m1", nil); state != "" {
+					r.setStatus(ids[i], state, "broken")
+				}
+				<-time.After(time.Second)
+			}
+			if row.byID {
+				m = withID(m, providerIDOf(ids[1]))
+			}
+			if got, want := r.mustCreate(m).ProviderID, providerIDOf(ids[row.kept]); got != want {
+				t.Errorf("the answer is %s, want %s", got, want)
+			}
+			<-time.After(deleteDuration)
+			if left := r.cloud.Servers(); len(left) != row.left {
+				t.Errorf("%d servers are left, want %d", len(left), row.left)
+			}
+			r.wantCalls("CreateServer", 2) // by another's hand
+		})
+	}
 }
 
 // A list that is put together from pages may show a server on two of them.
@@ -420,10 +436,9 @@ func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
 		// prepare lets the first machine be older than others, if it is not nil.
 		prepare func(r *rig, m *v1alpha1.Machine)
 	}{
-		"the POST is refused":                {machineType, refused, nil},
-		"the server finds no host":           {machineType, noHost, nil},
-		"there is no such machine type":      {"c9i.999", iaasmock.Fault{}, nil},
-		"a machine is older than leadership": {machineType, refused, func(r *rig, _ *v1alpha1.Machine) { r.restartNow() }},
+		"the POST is refused":           {machineType, refused, nil},
+		"the server finds no host":      {machineType, noHost, nil},
+		"there is no such machine type": {"c9i.999", iaasmock.Fault{}, nil},
 		"a machine is older than an hour": {machineType, refused, func(r *rig, m *v1alpha1.Machine) {
 			began := time.Now().Add(-24 * time.Hour)
 			r.restart(provider.WithActingSince(func() time.Time { return began }), provider.WithTargetCluster(false))
@@ -467,7 +482,7 @@ func TestAnExhaustedClassHidesNoServer(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m1", Count: 1, DropAfter: true})
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true})
-		done := r.startCreate(machine("m1"))
+		done := start(func() error { _, err := r.createAsManager(machine("m1")); return err })
 		<-time.After(time.Second)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Count: 1, Status: http.StatusForbidden,
 			Body: quotaExceeded})
@@ -494,25 +509,4 @@ func TestAnExhaustedClassIsAskedAboutBeforeEachPOST(t *testing.T) {
 		wantCode(t, <-done, codes.ResourceExhausted)
 		r.wantCalls("CreateServer", 1)
 	})
-}
-
-// A gateway or a broken API may say so of a POST that made a server.
-func TestNoHostWithAStatusOf500MayHaveMadeAServer(t *testing.T) {
-	for name, isDeleted := range map[string]bool{"the machine is created again": false, "the machine is deleted": true} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := machine("m1")
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true,
-				Status: http.StatusInternalServerError, Body: `{"code":500,"msg":"No valid host was found."}`})
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 10 * time.Second, EmptyList: true})
-			wantCode(t, r.createErr(m), codes.ResourceExhausted)
-			if isDeleted {
-				r.mustRemove(m)
-				r.wantNothingLeft()
-				return
-			}
-			r.mustCreate(m)
-			r.onlyServer()
-		})
-	}
 }

@@ -7,194 +7,117 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 )
 
 const (
-	// lookupTimeout is how long failing look-ups may delay the DELETE of the server in the request;
-	// longLookupTimeout is the same after that DELETE failed, too. It is longer than two backoffs of
-	// lists: only every second attempt is a list for all callers, the others are reads of a single one.
-	lookupTimeout, longLookupTimeout = 20 * time.Second, 75 * time.Second
+	// lookupTimeout is how long failing lists may delay the DELETE of the server in the ProviderID.
+	lookupTimeout = 20 * time.Second
 	// orphanTimeout limits the deletion of an orphan: the manager deletes them one by one, and retries
 	// by itself.
 	orphanTimeout = 5 * time.Second
 )
 
-// deleteAll deletes every server of the Machine: from the request, from the record, and from
-// look-ups, until these prove that there are no others; then the leftover resources of a Machine
-// from OpenStack.
+// deleteAll deletes every server of the Machine: those that a list shows, and the ones in the request
+// and the record. It ends once all are gone and the last list began late enough to show every server;
+// then come the leftover resources of a Machine from OpenStack.
 func (c *call) deleteAll(ctx context.Context) error {
 	if err := c.checkNetwork(); err != nil {
 		return err
 	}
-	named := c.serverID // read once, whatever was proved before this call
-	look := c.lookup()
-	found, err := c.firstLookUp(ctx, look)
-	for ; ; named = "" {
-		if err != nil {
-			return err
-		}
-		if found, err = c.confirmSingle(ctx, look, found); err != nil {
-			return err
-		}
-		if err := c.deleteFound(ctx, found.servers, named); err != nil {
-			return err
-		}
-		if c.isReplaced() { // the younger Machine handles other servers of its name
-			return nil
-		}
-		if look.isSure(found) {
+	polls := pollsFrom(c.clock.Now())
+	servers, began, err := c.findFirst(ctx)
+	for err == nil {
+		if err = c.deleteFound(ctx, servers); err != nil || !began.Before(c.certain()) {
 			break
 		}
-		found, err = look.next(ctx)
+		now := c.clock.Now()
+		servers, began, err = c.find(ctx, earlier(polls.after(now, now), later(c.certain(), now)))
 	}
-	if !c.fromOpenStack {
-		return nil
-	}
-	return (&leftovers{call: c}).delete(ctx)
-}
-
-// firstLookUp makes the first look-up of a deletion. If it fails for lookupTimeout, a DELETE is
-// sent for the server in the request before the others are known; its end is awaited with theirs.
-func (c *call) firstLookUp(ctx context.Context, look *lookup) (lookupResult, error) {
-	if c.serverID == "" {
-		return look.next(ctx)
-	}
-	for timeout := lookupTimeout; ; timeout = longLookupTimeout {
-		limited, cancel := context.WithTimeout(ctx, timeout)
-		found, err := look.next(limited)
-		isLate := limited.Err() != nil && ctx.Err() == nil
-		cancel()
-		if err == nil || !isLate {
-			return found, err
-		}
-		look.state = fmt.Sprintf("still looking for other servers of machine %s", c.machine)
-		failed := c.deleteUnfound(ctx)
-		if failed == nil {
-			return look.next(ctx)
-		}
-		if !errors.Is(failed, errNotShown) { // a refusal counts with those of lists
-			if err := look.reads.afterRead(ctx, failed, look.state); err != nil {
-				return found, err
-			}
-		}
-		look.retryAt = c.clock.Now().Add(minPoll)
-		klog.InfoS("Look-up of a Machine's servers timed out, and deleting the one in its ProviderID failed; retrying",
-			"machine", c.machine, "server", c.serverID, "err", failed)
-	}
-}
-
-// errNotShown means that a read did not show the server, or was refused after an accepted DELETE.
-var errNotShown = errors.New("no read shows it")
-
-// deleteUnfound sends a DELETE for the server in the request, if a read shows it.
-func (c *call) deleteUnfound(ctx context.Context) error {
-	t, err := c.deletionByID(ctx, c.serverID)
-	switch {
-	case err != nil || t == nil:
+	if err != nil || !c.fromOpenStack {
 		return err
-	case t.last.server == nil:
-		return cmp.Or(t.reads.lastError, errNotShown)
-	default:
-		return t.sendDelete(ctx)
 	}
+	return c.deleteLeftovers(ctx)
 }
 
-// deleteFound deletes the servers of a look-up, the named one ("" for none), and the one in the
-// record. A server that is not the Machine's, or cannot be read, does not block the others.
-func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
-	var deletions []*tracked
-	for i := range shown {
-		deletions = append(deletions, c.deletionOf(&shown[i], true))
+// findFirst makes the first list of a deletion. If that fails for lookupTimeout, a DELETE is sent for
+// the server in the request, if a GET shows it.
+func (c *call) findFirst(ctx context.Context) ([]Server, time.Time, error) {
+	if c.serverID == "" {
+		return c.find(ctx, time.Time{})
 	}
+	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
+	servers, began, err := c.find(limited, time.Time{})
+	isLate := limited.Err() != nil && ctx.Err() == nil
+	cancel()
+	if err == nil || !isLate {
+		return servers, began, err
+	}
+	w := c.watch(c.serverID)
+	if server, err := w.poll(ctx); err == nil && server != nil {
+		err = w.sendDelete(ctx)
+		klog.InfoS("Lists of a Machine's servers fail; sent a DELETE for the one in its ProviderID",
+			"machine", c.machine, "server", c.serverID, "err", err)
+	}
+	return c.find(ctx, time.Time{})
+}
+
+// watchListed returns the watch of a server that a list has just shown.
+func (c *call) watchListed(server *Server) *watch {
+	w := c.watch(server.ID)
+	w.server, w.byList, w.isListed = server, true, true
+	return w
+}
+
+// deleteFound deletes the servers of a list, and the ones in the request and the record. A server that
+// is not the Machine's, or cannot be read, does not block the others.
+func (c *call) deleteFound(ctx context.Context, servers []Server) error {
+	if err := c.checkSeveral(servers); err != nil {
+		return err
+	}
+	var watches []*watch
+	for i := range servers {
+		if c.watch(servers[i].ID).isGone { // the list is old
+			continue
+		}
+		w := c.watchListed(&servers[i])
+		w.isSurplus = i > 0 && !w.isDeleting()
+		watches = append(watches, w)
+	}
+	for _, id := range []string{c.serverID, c.record().serverID} {
+		if id == "" {
+			continue
+		}
+		if w := c.watch(id); !w.isGone && !slices.Contains(watches, w) {
+			watches = append(watches, w)
+		}
+	}
+	return c.deleteServers(ctx, watches)
+}
+
+// deleteServers deletes servers, and waits until all are gone. The next step is always that of the
+// server whose turn comes first, so that none waits for another.
+func (c *call) deleteServers(ctx context.Context, watches []*watch) error {
 	var errs []error
-	for _, id := range []string{named, c.record().serverID} {
-		if id == "" || slices.ContainsFunc(deletions, func(t *tracked) bool { return t.id == id }) {
-			continue
+	for len(watches) > 0 {
+		w := slices.MinFunc(watches, func(a, b *watch) int { return a.due.Compare(b.due) })
+		isGone, err := w.stepToGone(ctx)
+		if err != nil { // the last one comes first: another's label is found at once, but does not pass
+			errs = slices.Insert(errs, 0, err)
 		}
-		t, err := c.deletionByID(ctx, id)
-		if err != nil {
-			errs = append(errs, err)
-		} else if t != nil {
-			deletions = append(deletions, t)
-		}
-	}
-	// A failure of the Machine's server may pass sooner than a wrong ID.
-	return cmp.Or(c.deleteServers(ctx, deletions), errors.Join(errs...))
-}
-
-// deletionOf tracks a server that was just shown and must be deleted.
-func (c *call) deletionOf(server *Server, byList bool) *tracked {
-	t := c.trackShown(server, byList)
-	t.removal.isWanted = true
-	return t
-}
-
-// deletionByID reads a server that must be deleted; nil if it is another machine's. A server that
-// this read does not show may still exist. If it fails, another is made: while lists and GETs fail, they take turns.
-func (c *call) deletionByID(ctx context.Context, id string) (*tracked, error) {
-	t := c.track(id)
-	t.removal.isWanted = true
-	_, err := t.poll(ctx)
-	if err == nil && t.reads.lastError != nil {
-		_, err = t.poll(ctx)
-	}
-	switch {
-	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.certain()):
-		return nil, nil // the next look-up comes after that
-	case errors.Is(err, errUnlabelled):
-		return nil, c.labelsMissing(t.last.server)
-	case errors.Is(err, errUnusable):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return t, nil
-}
-
-// deleteServers deletes servers, and waits until all are proved gone. A DELETE is sent for each before
-// it waits, and one that fails is repeated without blocking the others.
-func (c *call) deleteServers(ctx context.Context, deletions []*tracked) error {
-	errs := make([]error, len(deletions))
-	staying := 0
-	for _, t := range deletions {
-		if t.last.server == nil { // no DELETE before a read shows it
-			continue
-		}
-		err := t.sendDelete(ctx)
-		if t.last.server.IsDeleting() { // the deletion may be stuck: repeating the DELETE is harmless
-			continue
-		}
-		if staying++; staying > 1 {
-			c.meters.duplicate(err)
-		}
-		if err = t.steps.afterStep(ctx, err, t.state()); err != nil { // no other would succeed, either
-			return err
+		if err != nil || isGone {
+			watches = slices.DeleteFunc(watches, func(other *watch) bool { return other == w })
 		}
 	}
-	var all sync.WaitGroup
-	for i, t := range deletions {
-		all.Go(func() {
-			defer recovered(&errs[i])
-			errs[i] = t.awaitGone(ctx)
-		})
-	}
-	all.Wait()
 	return errors.Join(errs...)
 }
 
 // deleteNamed deletes only the server in the request's ProviderID.
 func (c *call) deleteNamed(ctx context.Context) error {
-	t, err := c.deletionByID(ctx, c.serverID)
-	if err != nil || t == nil {
-		return err
-	}
-	return c.deleteServers(ctx, []*tracked{t})
+	return c.deleteServers(ctx, []*watch{c.watch(c.serverID)})
 }
 
 // deleteOrphan sends one DELETE for the server named by the orphan collector, and does not wait.
@@ -203,10 +126,9 @@ func (c *call) deleteNamed(ctx context.Context) error {
 func (c *call) deleteOrphan(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
 	defer cancel()
-	t := c.track(c.serverID)
-	t.getOnly = true
-	server, err := t.poll(ctx)
-	err = cmp.Or(err, t.reads.lastError) // there is no time for another read
+	w := c.watch(c.serverID)
+	server, err := w.poll(ctx)
+	err = cmp.Or(err, w.reads.last) // there is no time for another read
 	if err == nil && server != nil && server.Name != c.machine {
 		err = notOurs(server, StackitMachineLabel, server.Name)
 	}
@@ -219,9 +141,16 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 	if err != nil || server == nil {
 		return err
 	}
-	err = t.sendDelete(ctx)
-	if err == nil && !t.removal.accepted.IsZero() && !server.IsDeleting() {
+	err = w.sendDelete(ctx)
+	if err == nil && !w.firstAccepted.IsZero() {
 		c.meters.orphans.Inc()
 	}
 	return err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

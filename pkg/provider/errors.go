@@ -74,13 +74,6 @@ const (
 	// ReasonNotOurs means that the driver leaves a server alone because it may not be the machine's: a
 	// label names another machine or cluster, a label is missing, or an orphan has a tag of OpenStack.
 	ReasonNotOurs Reason = "NotOurs"
-	// ReasonLabelsMissing means that the server in the answer to the machine's POST has the machine's
-	// name, but still no machine label after the settle time: the labels were dropped, or the server
-	// has another owner.
-	ReasonLabelsMissing Reason = "LabelsMissing"
-	// ReasonOtherProject means that the machine has, or may have, a server in a project or region other
-	// than the one that the Secret and the class now name.
-	ReasonOtherProject Reason = "OtherProject"
 	// ReasonNotTakenOver means that no server, or more than one, matches a machine that came from
 	// OpenStack: none is created, used or deleted.
 	ReasonNotTakenOver Reason = "NotTakenOver"
@@ -138,8 +131,6 @@ var reasonCodes = map[Reason]codes.Code{
 	ReasonTooManyRequests:    codes.Unavailable,
 	ReasonAPIFailed:          codes.Unavailable,
 	ReasonNotOurs:            codes.FailedPrecondition,
-	ReasonLabelsMissing:      codes.FailedPrecondition,
-	ReasonOtherProject:       codes.FailedPrecondition,
 	ReasonNotTakenOver:       codes.FailedPrecondition,
 	ReasonResourceInUse:      codes.FailedPrecondition,
 	ReasonNoServer:           codes.NotFound,
@@ -255,20 +246,11 @@ var (
 	// errUnusable means that there is no server that this call can use: none is known or found, or it
 	// is gone, being deleted, or another owner's. It does not allow a POST.
 	errUnusable = errors.New("the server cannot be used")
-	// errNone means that look-ups have proved that there is no server that this call can use.
-	errNone = errors.New("no usable server exists")
 	// errFaulty means that a server ended in ERROR.
 	errFaulty = errors.New("the server is in ERROR")
 	// errOutcomeUnknown means that a POST may or may not have created a server.
 	errOutcomeUnknown = errors.New("unknown whether a server was created")
-	// errUnlabelled means that a server created by the machine's own POST does not show its labels.
-	errUnlabelled = errors.New("the server does not show its labels")
 )
-
-func unlabelledError(server *Server) error {
-	return &Error{Reason: ReasonNotReady, err: errUnlabelled, Text: fmt.Sprintf(
-		"server %s does not show the labels that it was created with: it is not used until they appear", server.ID)}
-}
 
 // isNotOurs reports whether a server was refused because it is not the machine's.
 func isNotOurs(err error) bool {
@@ -626,12 +608,6 @@ func isExhausted(err error) bool {
 	}
 	code, _ := Classify(err)
 	return code == codes.ResourceExhausted
-}
-
-// isRetried reports whether the next call tries another choice than the one that failed.
-func isRetried(err error) bool {
-	var decided *Error
-	return errors.As(err, &decided) && decided.isRetried
 }
 
 // isAboutChoice reports whether an error is about a machine type or zone, so that another one may

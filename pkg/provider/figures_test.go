@@ -26,8 +26,8 @@ var (
 	figureMachines = []int{1, 3, 5, 10, 50, 200}
 )
 
-// Bounds on the calls of a machine of a group that is created, or deleted, at once. No group may need more than STACKIT's
-// own driver for a creation.
+// Bounds on the calls of a machine of a group that is created, or deleted, at once. No group may need more than
+// STACKIT's own driver for a creation.
 var (
 	creationBounds = map[int][]float64{1: {8, 12, 16, 26}, 200: {3, 3, 3, 3}}
 	deletionBounds = map[int]float64{1: 6, 3: 5.5, 5: 5.5, 10: 4, 50: 2.5, 200: 2.3}

@@ -5,59 +5,94 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 )
 
-// readNICs reads the NICs of a server, together with those of other servers in its network, and
-// records their addresses and allowed addresses.
-func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
-	own, err := c.listNICs(ctx, serverID)
-	if err != nil {
-		return nil, err
-	}
-	if addresses := c.addressesOf(own); addresses != nil {
-		c.memory.sawNICs(&c.ref, serverID, func(seen *seenNICs) { seen.addresses = addresses })
-	}
-	if c.carryAll(own) {
-		c.sawAllowed(serverID)
-	}
-	return own, nil
+// connection is what reads have shown of the NICs of a Machine's server.
+type connection struct {
+	// addresses are the NICs' addresses, once each NIC has one.
+	addresses []corev1.NodeAddress
+	// allowed is a fingerprint of the allowedAddresses that the NICs carry; "" if they lack some.
+	allowed string
 }
 
-// listNICs reads the NICs of a server from the list of its network or, if that shows none,
-// separately.
-func (c *call) listNICs(ctx context.Context, serverID string) (own []NIC, err error) {
-	lister := c.nicsIn(c.networkID())
-	var all *list[NIC]
-	if c.networkID() == "" {
-		all = &list[NIC]{}
-	} else {
-		all = lister.next(ctx, time.Time{}, ownGet)
+// connect returns the connection of the machine's server, from the record if that is complete, else
+// from its NICs. It adds missing allowedAddresses to them if mayChange.
+func (c *call) connect(ctx context.Context, serverID string, mayChange bool) (connection, error) {
+	if known := c.knownConnection(serverID); c.missing(known) == "" {
+		return known, nil
 	}
-	for i := range all.items {
-		if all.items[i].ServerID == serverID {
-			own = append(own, all.items[i])
+	nics, err := c.listNICs(ctx, serverID)
+	if err != nil {
+		return connection{}, err
+	}
+	selected := c.selectNICs(nics)
+	found, isAllowed := connection{addresses: c.addressesOf(nics)}, len(selected) >= c.expectedNICs()
+	for i := range selected {
+		isMissing := len(c.missingOn(&selected[i])) > 0
+		if isMissing && mayChange {
+			err = errors.Join(err, c.allowOnNIC(ctx, &selected[i]))
+		}
+		isAllowed = isAllowed && (!isMissing || mayChange && err == nil)
+	}
+	if isAllowed {
+		found.allowed = c.allowedFingerprint()
+	}
+	c.records.change(&c.ref, func(known *record) {
+		if known.serverID == serverID {
+			known.nics = found
+		}
+	})
+	return found, err
+}
+
+// knownConnection returns the connection of the machine's server in the record.
+func (c *call) knownConnection(serverID string) connection {
+	if known := c.record(); known.serverID == serverID {
+		return known.nics
+	}
+	return connection{}
+}
+
+// missing describes what a connection lacks, for a Machine's status; "" if it is complete.
+func (c *call) missing(n connection) string {
+	switch {
+	case n.allowed != c.allowedFingerprint():
+		return missingAllowed
+	case len(n.addresses) == 0:
+		return "not all of its NICs have an address"
+	default:
+		return ""
+	}
+}
+
+const missingAllowed = "its NICs do not carry all allowedAddresses"
+
+// listNICs reads the NICs of a server: in the list of its network, if enough calls share it, else or
+// if the list shows none separately.
+func (c *call) listNICs(ctx context.Context, serverID string) (own []NIC, err error) {
+	if c.isShared() && c.networkID() != "" {
+		all := c.nicsIn(c.networkID()).get(ctx, c.clock.Now())
+		for i := range all.items {
+			if all.items[i].ServerID == serverID {
+				own = append(own, all.items[i])
+			}
+		}
+		if all.err != nil || len(own) > 0 {
+			return own, all.err
 		}
 	}
-	if all.err != nil || len(own) > 0 {
-		return own, all.err
-	}
-	err = lister.single(ctx, all, ownGet, func(ctx context.Context) (err error) {
+	_, err = c.read(ctx, func(ctx context.Context) (err error) {
 		own, err = c.client.ListServerNICs(ctx, serverID)
 		return err
 	})
 	return own, err
-}
-
-// sawAllowed records that the NICs of the machine's server carry the spec's allowedAddresses.
-func (c *call) sawAllowed(serverID string) {
-	c.memory.sawNICs(&c.ref, serverID, func(seen *seenNICs) { seen.allowed = c.allowedFingerprint() })
 }
 
 // networkID returns the network of the machine's NICs; "" if the NICs are the user's own.
@@ -69,7 +104,7 @@ func (c *call) networkID() string {
 }
 
 // addressesOf returns the addresses of all NICs; nil unless each NIC has one.
-func (c *call) addressesOf(nics []NIC) (addresses []string) {
+func (c *call) addressesOf(nics []NIC) (addresses []corev1.NodeAddress) {
 	if len(nics) < c.expectedNICs() {
 		return nil
 	}
@@ -78,66 +113,11 @@ func (c *call) addressesOf(nics []NIC) (addresses []string) {
 		if len(own) == 0 {
 			return nil
 		}
-		addresses = append(addresses, own...)
+		for _, address := range own {
+			addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+		}
 	}
 	return addresses
-}
-
-// connection is the state of a server's NICs.
-type connection struct {
-	// addresses are the NICs' addresses; nil unless each NIC has one.
-	addresses []corev1.NodeAddress
-	// allowed reports whether the NICs carry the spec's allowedAddresses.
-	allowed bool
-}
-
-func (n connection) complete() bool { return len(n.addresses) > 0 && n.allowed }
-
-// missing describes what a connection lacks, for a Machine's status.
-func (n connection) missing() string {
-	if !n.allowed {
-		return "its NICs do not carry all allowedAddresses"
-	}
-	return "not all of its NICs have an address"
-}
-
-// knownConnection returns the connection of the machine's server in the record.
-func (c *call) knownConnection(serverID string) connection {
-	entry := c.record()
-	if entry.serverID != serverID {
-		return connection{}
-	}
-	known := connection{allowed: entry.nics.allowed == c.allowedFingerprint()}
-	for _, address := range entry.nics.addresses {
-		known.addresses = append(known.addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
-	}
-	return known
-}
-
-// connect adds the missing allowedAddresses to the NICs of the machine's server, and returns the
-// resulting connection. It makes no API call if the record has a complete one.
-func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
-	known, nics, err := c.readConnection(ctx, serverID)
-	if selected := c.selectNICs(nics); err == nil && !known.complete() && len(selected) >= c.expectedNICs() {
-		for i := range selected {
-			if err := c.allowOnNIC(ctx, &selected[i]); err != nil {
-				return known, err
-			}
-		}
-		c.sawAllowed(serverID)
-		known.allowed = true
-	}
-	return known, err
-}
-
-// readConnection reads the connection of the machine's server, unless the record has a
-// complete one.
-func (c *call) readConnection(ctx context.Context, serverID string) (connection, []NIC, error) {
-	if known := c.knownConnection(serverID); known.complete() {
-		return known, nil, nil
-	}
-	nics, err := c.readNICs(ctx, serverID)
-	return c.knownConnection(serverID), nics, err
 }
 
 // allowedFingerprint identifies a spec's allowed addresses and their networking; "" if it has none.
@@ -198,20 +178,6 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 		}
 	}
 	return selected
-}
-
-// carryAll reports whether the NICs of the spec's networking carry the allowedAddresses.
-func (c *call) carryAll(nics []NIC) bool {
-	if len(c.spec.AllowedAddresses) == 0 {
-		return true
-	}
-	selected := c.selectNICs(nics)
-	for i := range selected {
-		if len(c.missingOn(&selected[i])) > 0 {
-			return false
-		}
-	}
-	return len(selected) >= c.expectedNICs()
 }
 
 // expectedNICs returns the number of NICs that the spec's networking gives a server.

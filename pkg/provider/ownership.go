@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/klog/v2"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
@@ -84,10 +82,11 @@ func (i identity) machineSelector() map[string]string {
 
 // scope returns the labels with which the machine's servers are listed together with others: the
 // cluster's or, without a cluster label, the class's. nil selects everything: if no label is known,
-// servers are known by ID only.
+// servers are known by ID only,
+// and a server from OpenStack may have none.
 func (i identity) scope() map[string]string {
 	switch {
-	case i.unlabelable:
+	case i.unlabelable, i.fromOpenStack:
 		return nil
 	case len(i.cluster) > 0:
 		return i.cluster
@@ -103,9 +102,6 @@ func (i identity) classSelector() map[string]string {
 	selector[StackitMachineClassLabel] = i.class
 	return selector
 }
-
-// findable reports whether a server can be found as the machine's without its ID.
-func (i identity) findable() bool { return !i.unlabelable || i.byName }
 
 // matches reports whether a server has the labels of a selector. Lists are filtered again with it.
 func matches(server *Server, selector map[string]string) bool {
@@ -133,8 +129,8 @@ func (i identity) contradiction(labels map[string]string) (key string, contradic
 }
 
 // checkOwned returns an error unless the server is the machine's: only then may it be changed or
-// deleted. byID reports whether the request's ProviderID names this server: then its name is enough
-// if it has no machine label.
+// deleted. byID reports whether the request's ProviderID or the record names this server: then its
+// name is enough if it has no machine label.
 func (i identity) checkOwned(server *Server, byID bool) error {
 	if key, contradicts := i.contradiction(server.Labels); contradicts {
 		return notOurs(server, key, i.cluster[key])
@@ -149,6 +145,19 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	default:
 		return notOurs(server, StackitMachineLabel, i.machine)
 	}
+}
+
+// checkUnlabelled returns an error if one of the servers has the machine's name, and neither a machine
+// label nor a label or tag of another cluster: it may be the machine's, from OpenStack.
+func (i identity) checkUnlabelled(servers []Server) error {
+	for at := range servers {
+		server := &servers[at]
+		_, labelled := server.Labels[StackitMachineLabel]
+		if !labelled && i.isByName(server.Name, server.Labels, server.Metadata) {
+			return notOurs(server, StackitMachineLabel, i.machine)
+		}
+	}
+	return nil
 }
 
 // CheckOwned returns an error unless the server is the Machine's. The driver makes the same check
@@ -166,79 +175,18 @@ func FoundByName(machine, class string, labels map[string]string, server *Server
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
 }
 
-// Every server passes a check on its way into a call: admits checks servers from look-ups, enter
-// those that were read by their ID.
-
-// admits reports whether a server from a look-up may be used: it is the machine's, and was not
-// proved gone.
-func (c *call) admits(server *Server) bool {
-	return c.checkOwned(server, false) == nil && !c.memory.wasGone(&c.ref, server.ID) && !c.isOfYounger(server.ID)
-}
-
-// isReplaced reports whether the Machine is being deleted, and this process has created or adopted
-// a server for a younger one of its name. Deletions of the older one may still run after its
-// finalizer is gone, in the manager's workers or in a leader that was paused.
-func (c *call) isReplaced() bool { return c.isDeleted && new(c.record()).isOfYounger(&c.ref) }
-
-// isOfYounger reports whether the server may be the younger Machine's: true for all servers that
-// the older one's ProviderID does not name.
-func (c *call) isOfYounger(serverID string) bool {
-	return c.isReplaced() && (serverID != c.serverID || serverID == c.record().serverID)
-}
-
-// enter checks a server that was read by its ID. A server in the answer to our own POST is unread
-// until a read confirms its owner: if it is another machine's, the record notes that, and the call
-// cannot use it (errUnusable). If it does not show its labels, this call must not use it yet
-// (errUnlabelled).
-func (c *call) enter(server *Server, byID bool) error {
+// checkRead checks a server that was read by its ID: every such server passes here on its way into a
+// call. The record notes that its server was shown.
+func (c *call) checkRead(server *Server) error {
 	if c.machine == "" {
 		return nil // the caller names the server, and only reads it
 	}
-	err := c.checkOwned(server, byID)
-	entry := c.record()
-	switch {
-	case c.isOfYounger(server.ID):
-		return errUnusable
-	case entry.serverID != server.ID || !entry.isUnread:
-		return err
-	case err == nil:
-		c.memory.adopt(&c.ref, server.ID)
-		return nil
-	case c.hasOnlyItsName(server):
-		return unlabelledError(server)
-	default:
-		klog.InfoS("Create request returned a server that is not the machine's; looking for the machine's own server",
-			"machine", c.machine, "server", server.ID, "err", err)
-		c.memory.disown(&c.ref, server.ID)
-		return errUnusable
+	isRecorded := server.ID == c.record().serverID
+	err := c.checkOwned(server, isRecorded || server.ID == c.serverID)
+	if err == nil && isRecorded {
+		c.records.change(&c.ref, func(known *record) { known.shown(server.ID) })
 	}
-}
-
-// hasOnlyItsName reports whether a server has the machine's name, no machine label, and no
-// contradiction.
-func (i identity) hasOnlyItsName(server *Server) bool {
-	_, labelled := server.Labels[StackitMachineLabel]
-	_, contradicts := i.contradiction(server.Labels)
-	return !labelled && !contradicts && server.Name == i.machine
-}
-
-// missingLabel returns the missing label because of which look-ups do not find a server that may be
-// the machine's: it has the machine's name and no contradiction, and lacks the machine label, the
-// cluster's or, if the class has none, the class's. It may be older than these labels.
-func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
-	if _, contradicts := i.contradiction(server.Labels); contradicts {
-		return "", "", false
-	}
-	if i.hasOnlyItsName(server) {
-		return StackitMachineLabel, i.machine, true
-	}
-	for key, want := range i.machineSelector() {
-		_, labelled := server.Labels[key]
-		if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {
-			return key, want, true
-		}
-	}
-	return "", "", false
+	return err
 }
 
 // CompareServers orders a Machine's servers by preference, the server to keep first: running before

@@ -58,8 +58,9 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 		change func(labels map[string]any)
 		says   []string
 	}{
-		"another machine's": {nil, []string{`"conflict-1"`, `"m1"`}},
-		"another cluster's": {func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }, []string{`"shoot-b"`}},
+		"another machine's": {nil, []string{provider.StackitMachineLabel, `"conflict-1"`, `"m1"`}},
+		"another cluster's": {func(labels map[string]any) { labels[clusterLabel] = "shoot-b" },
+			[]string{clusterLabel, `"shoot-b"`}},
 		"another cluster's, by another key": {func(labels map[string]any) {
 			delete(labels, clusterLabel)
 			labels["example.org/cluster"], labels[provider.StackitMachineLabel] = "shoot-b", "m1"
@@ -69,6 +70,7 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 		}, []string{"missing"}},
 	} {
 		for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{
+			"CreateMachine":     (*rig).createErr,
 			"InitializeMachine": (*rig).initErr,
 			"GetMachineStatus":  (*rig).statusErr,
 			"DeleteMachine":     (*rig).remove,
@@ -144,17 +146,6 @@ func TestAClassWhoseClusterIsUnknown(t *testing.T) {
 			r.wantNothingLeft()
 		})
 	}
-}
-
-func TestCreateMachineOfAServerThatWasGivenToAnotherMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		id := r.onlyServer().ID
-		r.relabel(id, map[string]any{provider.StackitMachineLabel: "m2"})
-		wantCode(t, r.createErr(machine("m1")), codes.FailedPrecondition)
-		r.wantOnly(id)
-	})
 }
 
 // Lists may hold what was never asked for.

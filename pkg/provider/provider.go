@@ -16,11 +16,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Default times of the driver.
 const (
-	// DefaultSettle is the default settle time: the longest time until the result of a sent request
-	// appears in lists. A machine whose server appears later may get a second server.
-	DefaultSettle = 30 * time.Second
+	// minCreationWait and maxCreationWait limit the deadline of one CreateMachine or InitializeMachine
+	// call. A slow cloud takes more than 5 minutes to boot a server, but a Machine that is deleted during
+	// the call stays until the call ends (machine-controller-manager v0.62.1, machine.go:638).
+	minCreationWait, maxCreationWait = time.Minute, 10 * time.Minute
+	// defaultCreationTimeout is the default of the manager's flag --machine-creation-timeout.
+	defaultCreationTimeout = 20 * time.Minute
+	// deleteTimeout is the deadline of DeleteMachine, callTimeout that of calls that do not wait.
+	deleteTimeout, callTimeout = 10 * time.Minute, 2 * time.Minute
 
 	// clockSkew is the tolerated difference between the API server's clock, which dates Machines, and
 	// this process's.
@@ -37,7 +41,7 @@ type Provider struct {
 
 	clock      clock.Clock
 	settle     *time.Duration
-	creation   *creationTimes
+	creation   *time.Duration
 	strictSpec bool
 	// withoutTarget reports whether the machines join no cluster.
 	withoutTarget bool
@@ -62,7 +66,9 @@ type Provider struct {
 type process struct {
 	clock  clock.Clock
 	meters *meters
-	memory *memory
+	// settle is the longest time until the result of a request shows in lists.
+	settle  time.Duration
+	records *records
 	// exhausted has the classes that ran out of quota or capacity.
 	exhausted *classErrors
 	// failing has the classes whose servers all end in ERROR, with the time of the first.
@@ -99,12 +105,11 @@ func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }
 }
 
-// WithCreationTimeout sets the deadline of CreateMachine and InitializeMachine: what remains of the
-// Machine's creation timeout, but at least MinCreationWait and at most wait. timeout is the
-// manager's --machine-creation-timeout; a Machine's spec.creationTimeout overrides it. The defaults
-// are 20 minutes and DefaultCreationWait.
-func WithCreationTimeout(timeout, wait time.Duration) Option {
-	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
+// WithCreationTimeout sets the manager's --machine-creation-timeout, the age at which it gives up a
+// Machine; a Machine's spec.creationTimeout overrides it. The default is 20 minutes. CreateMachine and
+// InitializeMachine wait for what remains of it, but at least one minute and at most ten.
+func WithCreationTimeout(timeout time.Duration) Option {
+	return func(p *Provider) { p.creation = &timeout }
 }
 
 // WithTargetCluster sets whether the manager has a target cluster that machines join; the default
@@ -159,11 +164,12 @@ func (p *Provider) init() {
 			p.settle = &settle
 		}
 		if p.creation == nil {
-			p.creation = &creationTimes{defaultCreationTimeout, DefaultCreationWait}
+			timeout := defaultCreationTimeout
+			p.creation = &timeout
 		}
 		p.process = &process{
-			clock: p.clock, meters: p.meters, memory: newMemory(p.clock, *p.settle),
-			exhausted: recent.New[classKey, classError](p.clock, exhaustedFor),
+			clock: p.clock, meters: p.meters, settle: *p.settle, records: newRecords(p.clock),
+			exhausted: recent.New[classKey, classError](p.clock, skippedFor),
 			failing:   recent.New[classKey, time.Time](p.clock, recordLifetime),
 		}
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
@@ -173,10 +179,28 @@ func (p *Provider) init() {
 	})
 }
 
-// creationDeadline returns how long a call may wait for the Machine's server.
+// expires returns when the Machine reaches its creation timeout; the zero time if its age is unknown.
+func (p *Provider) expires(machine *v1alpha1.Machine) time.Time {
+	if machine == nil || machine.CreationTimestamp.IsZero() {
+		return time.Time{}
+	}
+	timeout := *p.creation
+	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	return machine.CreationTimestamp.Add(timeout)
+}
+
+// creationDeadline returns how long a call may wait for the Machine's server. If a call ends while the
+// server boots, the user sees CrashLoopBackOff for a healthy server; a call longer than the Machine's
+// timeout keeps the manager from giving up the Machine.
 func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
 	p.init()
-	return p.creation.deadline(machine, p.clock.Now())
+	expires := p.expires(machine)
+	if expires.IsZero() {
+		return maxCreationWait
+	}
+	return max(minCreationWait, min(expires.Sub(p.clock.Now()), maxCreationWait))
 }
 
 // readersOf returns the readers for the session's calls in the region.
@@ -186,19 +210,14 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	})
 }
 
-// predecessors returns when a predecessor's last POST must show in lists, for a Machine created at
-// the given time; the zero time if no predecessor can have worked on it. If it is also young, the
-// memory has everything that was done for it. The orphan collector's Machines have no creation
-// time, but name their server.
-func (p *Provider) predecessors(created time.Time) (certain time.Time, young bool) {
-	switch {
-	case created.IsZero():
-		return time.Time{}, false
-	case !p.leadsSinceBefore(created):
-		return p.leadsSince().Add(*p.settle), false
-	default:
-		return time.Time{}, p.clock.Since(created) < recordLifetime-clockSkew
+// certainOfPredecessor returns the earliest start of a list that shows a predecessor's servers of the
+// Machine; the zero time if none can have worked on it. The orphan collector's Machines have no
+// creation time, but name their server.
+func (p *Provider) certainOfPredecessor(machine *v1alpha1.Machine) time.Time {
+	if machine.CreationTimestamp.IsZero() || p.leadsSinceBefore(machine.CreationTimestamp.Time) {
+		return time.Time{}
 	}
+	return p.leadsSince().Add(*p.settle)
 }
 
 // leadsSinceBefore reports whether only this process has acted on a Machine created at the given

@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -27,19 +25,8 @@ func withUID(m *v1alpha1.Machine, uid string) *v1alpha1.Machine {
 	return m
 }
 
-// move lets the Secret and the class name the second project from now on.
-func (r *rig) move() {
-	r.secret = r.secret.DeepCopy()
-	r.secret.Data["projectId"] = []byte(iaasmock.SecondProjectID)
-	r.secret.Data["serviceAccountKey"] = keys().secondProject
-	r.class = r.class.DeepCopy()
-	r.setSpec(func(spec map[string]any) {
-		spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
-	})
-}
-
-// One look-up's answer takes long. Meanwhile another call looks up and POSTs: the look-up began before that, so that
-// its "none" is no reason for a second POST.
+// One list's answer takes long. Meanwhile another call lists and POSTs: the first list began before that, so that its
+// "none" is no reason for a second POST.
 func TestALookUpFromBeforeAPOSTAllowsNoOther(t *testing.T) {
 	for name, post := range map[string]iaasmock.Fault{
 		"the POST is answered":       {AnswerDelay: time.Second},
@@ -70,59 +57,67 @@ func TestALookUpFromBeforeAPOSTAllowsNoOther(t *testing.T) {
 	}
 }
 
-// Each POST whose answer is lost is waited for, not the first one alone.
-func TestPOSTsThatAreLostLieSettleApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 3, DropBefore: true})
-		r.mustCreateAsManager(machine("m1"))
-		r.onlyServer()
-		var posts []time.Time
-		for _, call := range r.cloud.Calls() {
-			if call.Operation == "CreateServer" {
-				posts = append(posts, call.StartedAt)
-			}
-		}
-		for i := 1; i < len(posts); i++ {
-			if apart := posts[i].Sub(posts[i-1]); apart < provider.DefaultSettle ||
-				apart > provider.DefaultSettle+20*time.Second {
-				t.Errorf("POST %d is sent %s after the one before", i+1, apart)
-			}
-		}
-		r.wantCalls("CreateServer", 4)
-	})
-}
-
-// A deletion looks until the server of an earlier POST would show, also beside one that it finds at once.
+// A deletion ends on a list that shows the server of every POST, also beside a server that it finds at once.
 func TestADeletionWaitsForEveryPOST(t *testing.T) {
-	for name, prepare := range map[string]func(r *rig, m *v1alpha1.Machine){
-		"a POST is under way": func(r *rig, m *v1alpha1.Machine) {
+	type made = *v1alpha1.Machine
+	post := func(r *rig, m made, fault iaasmock.Fault) {
+		fault.Operation, fault.Count = "CreateServer", 1
+		r.cloud.Inject(fault)
+		r.startCreate(m)
+		<-time.After(time.Minute) // one that names a server that is gone is sure of that first
+	}
+	named := func(r *rig) made { // the Machine has a ProviderID, and its server is gone
+		m := withID(machine("m1"), r.makeRunning("m1"))
+		<-time.After(30 * time.Second)
+		r.removeServer(serverOf(m))
+		return m
+	}
+	for name, prepare := range map[string]func(r *rig) made{
+		"a POST is under way": func(r *rig) made {
+			m := machine("m1")
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 10 * time.Second})
 			r.startCreate(m)
 			<-time.After(time.Second)
+			return m
 		},
-		"a POST is under way, whose answer is lost": func(r *rig, m *v1alpha1.Machine) {
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 10 * time.Second, DropAfter: true})
-			r.startCreate(m)
-			<-time.After(time.Second)
+		"its answer was lost": func(r *rig) made {
+			m := machine("m1")
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+			wantCode(r.t.(*testing.T), r.createErr(m), codes.Unavailable)
+			return m
 		},
-		"the answer is lost, and another server was adopted": func(r *rig, m *v1alpha1.Machine) {
+		"its answer was lost, the Machine has a ProviderID": func(r *rig) made {
+			m := named(r)
+			post(r, m, iaasmock.Fault{Delay: 30 * time.Second, DropAfter: true})
+			return m
+		},
+		"its sidecar was killed": func(r *rig) made {
+			m := machine("m1")
 			r.makeServer("m1", nil)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 10 * time.Second, DropAfter: true})
-			r.mustCreate(m)
-			if servers := r.cloud.Servers(); len(servers) != 2 {
-				r.t.Errorf("%d servers, want one that was adopted and that of the POST", len(servers))
-			}
+			r.restartNow()
+			return m
+		},
+		"its sidecar was killed, and another server is there": func(r *rig) made {
+			m := machine("m1")
+			r.makeRunning("m1")
+			<-time.After(30 * time.Second)
+			r.makeServer("m1", nil)
+			r.restartNow()
+			return m
+		},
+		"its sidecar was killed, the Machine has a ProviderID": func(r *rig) made {
+			m := named(r)
+			r.makeServer("m1", nil)
+			r.restartNow()
+			return m
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithListLag(25*time.Second), iaasmock.WithDeleteDuration(time.Second))
-			m := machine("m1")
-			prepare(r, m)
+			r := newRig(t, iaasmock.WithListLag(25*time.Second))
+			m := prepare(r)
 			if err := insist(func() error { return r.remove(m) }); err != nil {
 				t.Error(err)
 			}
-			<-time.After(time.Minute)
 			r.wantNothingLeft()
 		})
 	}
@@ -191,84 +186,6 @@ func TestANewServersNICsAreReadAgain(t *testing.T) {
 	})
 }
 
-// Somebody edits the Secret or the class. While a server is, or may be, where the Machine's first calls were, a call
-// for another project is refused, without an API call; else the Machine gets its server there.
-func TestAMachineMovesOnceNothingIsLeftOfIt(t *testing.T) {
-	const refused, moves = codes.FailedPrecondition, codes.OK
-	inject := func(r *rig, fault iaasmock.Fault) {
-		fault.Operation, fault.Count = "CreateServer", 1
-		r.cloud.Inject(fault)
-	}
-	for name, row := range map[string]struct {
-		prepare func(t *testing.T, r *rig, m *v1alpha1.Machine)
-		uid     string
-		want    codes.Code
-	}{
-		"nothing happened":              {func(*testing.T, *rig, *v1alpha1.Machine) {}, "u1", moves},
-		"it has a server":               {func(_ *testing.T, r *rig, m *v1alpha1.Machine) { r.mustCreate(m) }, "u1", refused},
-		"it has a server, without UIDs": {func(_ *testing.T, r *rig, m *v1alpha1.Machine) { r.mustCreate(m) }, "", refused},
-		"another Machine of its name has a server": {func(_ *testing.T, r *rig, m *v1alpha1.Machine) {
-			r.mustCreate(withUID(m.DeepCopy(), "u0"))
-		}, "u1", moves},
-		"a POST is under way": {func(_ *testing.T, r *rig, m *v1alpha1.Machine) {
-			inject(r, iaasmock.Fault{Delay: 20 * time.Second})
-			r.startCreate(m)
-			<-time.After(time.Second)
-		}, "u1", refused},
-		"a POST is lost": {func(_ *testing.T, r *rig, m *v1alpha1.Machine) {
-			inject(r, iaasmock.Fault{DropAfter: true})
-			r.emptyFor(10 * time.Second)
-			r.startCreate(m)
-			<-time.After(time.Second)
-		}, "u1", refused},
-		"a POST was refused": {func(t *testing.T, r *rig, m *v1alpha1.Machine) {
-			inject(r, iaasmock.Fault{Status: http.StatusUnprocessableEntity})
-			wantCode(t, r.createErr(m), codes.InvalidArgument)
-		}, "u1", moves},
-		"its server is gone": {func(t *testing.T, r *rig, m *v1alpha1.Machine) {
-			id := r.mustCreate(m).ProviderID
-			<-time.After(time.Minute)
-			r.removeServer(r.onlyServer().ID)
-			wantCode(t, r.statusErr(withID(m, id)), codes.NotFound)
-		}, "u1", moves},
-		"its server is in ERROR and stays": {func(t *testing.T, r *rig, m *v1alpha1.Machine) {
-			inject(r, iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "broken"})
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusForbidden})
-			wantCode(t, r.createErr(m), codes.Internal)
-		}, "u1", refused},
-		"it was deleted": {func(_ *testing.T, r *rig, m *v1alpha1.Machine) { r.mustCreate(m); r.mustRemove(m) }, "u1", moves},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := withUID(machine("m1"), row.uid)
-			row.prepare(t, r, m)
-			before := r.cloud.CallCounts()
-			r.move()
-			err := r.createErr(m)
-			if wantCode(t, err, row.want); err == nil {
-				return
-			}
-			wantReason(t, err, provider.ReasonOtherProject)
-			wantReason(t, r.remove(m), provider.ReasonOtherProject)
-			if diff := cmp.Diff(before["CreateServer"], r.cloud.CallCounts()["CreateServer"]); diff != "" {
-				t.Errorf("POSTs (-want +got):\n%s", diff)
-			}
-		})
-	}
-	bubble(t, "another region", func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		r.mustCreate(m)
-		r.secret.Data["region"] = []byte(iaasmock.SecondRegion)
-		wantReason(t, r.createErr(m), provider.ReasonOtherProject)
-		wantReason(t, r.remove(m), provider.ReasonOtherProject)
-		r.onlyServer()
-		r.secret.Data["region"] = []byte(iaasmock.DefaultRegion)
-		r.mustRemove(m)
-		r.wantNothingLeft()
-	})
-}
-
 // Two namespaces, two clusters, Machines of one name.
 func TestMachinesOfAnotherNamespaceAreOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -312,73 +229,5 @@ func TestWhatIsRememberedEndsAnHourAfterItsLastUse(t *testing.T) {
 		if calls := initialize(); calls == 0 {
 			t.Error("it is remembered after more than an hour without use")
 		}
-	})
-}
-
-// A younger Machine has the name while the older one's deletion still runs: it loses neither its server nor its POST.
-func TestADeletionForgetsNothingOfAYoungerMachine(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"its POST is under way":                          {AnswerDelay: 20 * time.Second},
-		"its POST is under way, and is carried out late": {Delay: 20 * time.Second},
-		"its POST's answer is lost":                      {DropAfter: true},
-		"its POST is lost later":                         {DropAfter: true, Delay: 10 * time.Second},
-	} {
-		for _, lag := range []time.Duration{0, 20 * time.Second} {
-			bubble(t, fmt.Sprint(name, ", lists lag for ", lag), func(t *testing.T) {
-				r := newRig(t, iaasmock.WithListLag(lag))
-				older := withUID(machine("m1"), "older")
-				older.Spec.ProviderID = r.mustCreate(older).ProviderID
-				<-time.After(time.Minute)
-				r.removeServer(r.onlyServer().ID)
-				<-time.After(time.Minute)
-				younger := withUID(machine("m1"), "younger")
-				fault.Operation, fault.Count = "CreateServer", 1
-				r.cloud.Inject(fault)
-				r.cloud.ResetCalls()
-				done := r.startCreate(younger)
-				removed := start(func() error {
-					<-time.After(3 * time.Second)
-					for r.cloud.CallCounts()["CreateServer"] == 0 && fault.Delay == 0 && fault.AnswerDelay == 0 {
-						<-time.After(time.Second) // the first call only finds that the server is gone
-					}
-					return insist(func() error { return r.remove(older) })
-				})
-				first := <-done
-				if err := <-removed; err != nil {
-					t.Errorf("the older Machine's deletion: %v", err)
-				}
-				if first != nil {
-					r.mustCreateAsManager(younger)
-				}
-				left := r.onlyServer()
-				if response := r.mustCreate(younger); response.ProviderID != providerIDOf(left.ID) ||
-					left.Status != iaasmock.StatusActive {
-					t.Errorf("the younger Machine has %s, and %s is %s", response.ProviderID, left.ID, left.Status)
-				}
-				r.wantCalls("CreateServer", 1)
-			})
-		}
-	}
-}
-
-// The API looks empty for so long that a server counts as gone; the next GET shows it.
-func TestAServerThatIsShownAgainIsNotGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		m.Spec.ProviderID = r.mustCreate(m).ProviderID
-		<-time.After(2 * time.Minute)
-		r.emptyFor(20 * time.Second)
-		began := time.Now()
-		wantCode(t, r.statusErr(m), codes.NotFound)
-		<-time.After(time.Until(began.Add(21 * time.Second)))
-		wantCode(t, r.statusErr(m), codes.OK)
-		if listed := r.list(); listed[m.Spec.ProviderID] != "m1" {
-			t.Errorf("ListMachines lists %v", listed)
-		}
-		if again := r.mustCreate(withID(m, "")); again.ProviderID != m.Spec.ProviderID {
-			t.Errorf("a creation answers %s, want %s", again.ProviderID, m.Spec.ProviderID)
-		}
-		r.onlyServer()
 	})
 }

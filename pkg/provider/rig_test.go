@@ -538,15 +538,6 @@ func (r *rig) relabel(serverID string, labels map[string]any) {
 	}
 }
 
-// rename changes a server's name by another's hand.
-func (r *rig) rename(serverID, name string) {
-	r.t.Helper()
-	if _, err := r.session().API.UpdateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
-		UpdateServerPayload(iaas.UpdateServerPayload{Name: &name}).Execute(); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 // endpoint is the API's address in every rig's network.
 const (
 	endpoint = "http://iaas.invalid"

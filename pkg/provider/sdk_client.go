@@ -134,13 +134,6 @@ func (c *sdkClient) UpdateAllowedAddresses(
 	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
-// GetNIC implements StackitClient.
-func (c *sdkClient) GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error) {
-	ctx, asked := c.ask(ctx, callGetNIC)
-	nic, err := c.api.GetNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
-	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
-}
-
 // DeleteNIC implements StackitClient.
 func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
 	ctx, asked := c.ask(ctx, callDeleteNIC)
@@ -154,13 +147,6 @@ func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
 	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
 	list = cmp.Or(list, &iaas.VolumeListResponse{})
 	return all(asked, err, volumeFromSDK, list.Items, list.AdditionalProperties)
-}
-
-// GetVolume implements StackitClient.
-func (c *sdkClient) GetVolume(ctx context.Context, volumeID string) (*Volume, error) {
-	ctx, asked := c.ask(ctx, callGetVolume)
-	volume, err := c.api.GetVolume(ctx, c.projectID, c.region, volumeID).Execute()
-	return one(asked, err, volumeFromSDK, volume, volume.GetId(), volumeID)
 }
 
 // DeleteVolume implements StackitClient.

@@ -40,14 +40,10 @@ type StackitClient interface {
 
 	// The following calls are for Machines that came from OpenStack.
 
-	// GetNIC reads one NIC.
-	GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error)
 	// DeleteNIC deletes a NIC. The API document does not define an error for a NIC in use.
 	DeleteNIC(ctx context.Context, networkID, nicID string) error
 	// ListVolumes reads all volumes of the project.
 	ListVolumes(ctx context.Context) ([]Volume, error)
-	// GetVolume reads one volume.
-	GetVolume(ctx context.Context, volumeID string) (*Volume, error)
 	// DeleteVolume requests a volume's deletion. The API answers 409 if the volume is in use.
 	DeleteVolume(ctx context.Context, volumeID string) error
 }
@@ -181,10 +177,8 @@ const (
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
-	callGetNIC       apiCall = "reading a NIC"
 	callDeleteNIC    apiCall = "deleting a NIC"
 	callListVolumes  apiCall = "listing volumes"
-	callGetVolume    apiCall = "reading a volume"
 	callDeleteVolume apiCall = "deleting a volume"
 
 	// callRunServer is not a call: it stands for the API's work on an accepted server.

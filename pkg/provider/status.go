@@ -4,88 +4,49 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// readRecorded reads the server in the record: errUnusable if it is not ACTIVE, or not completely
-// set up. It makes no look-up by name: CreateMachine does, and completes the setup.
-func (t *tracked) readRecorded(ctx context.Context) error {
-	if t.id == "" || !t.call.knownConnection(t.id).complete() {
-		return errUnusable
+// readStatus reads the server in the request's ProviderID, with one answered read. For a Machine
+// without a ProviderID it reads the server in the record, which must be ACTIVE and completely set up:
+// CreateMachine looks for others. errUnusable: there is none, or it is being deleted.
+func (c *call) readStatus(ctx context.Context) (*watch, error) {
+	defer c.join()()
+	w := c.watch(cmp.Or(c.serverID, c.record().serverID))
+	if c.serverID == "" && (w.id == "" || c.missing(c.knownConnection(w.id)) != "") {
+		return w, errUnusable
 	}
-	server, err := t.pollAnswered(ctx)
-	if err != nil && !isNotOurs(err) {
-		return err
+	server, err := w.poll(ctx)
+	for err == nil && w.reads.last != nil {
+		server, err = w.poll(ctx)
 	}
-	if err != nil || server == nil || server.Status != statusActive {
-		return errUnusable
+	isUnusable := errors.Is(err, errGone) || err == nil && (server == nil || server.IsDeleting())
+	if c.serverID == "" {
+		isUnusable = isUnusable || isNotOurs(err) || err == nil && server.Status != statusActive
 	}
-	return nil
-}
-
-// pollAnswered polls until a read is answered.
-func (t *tracked) pollAnswered(ctx context.Context) (*Server, error) {
-	for {
-		if server, err := t.poll(ctx); err != nil || t.reads.lastError == nil {
-			return server, err
-		}
+	switch {
+	case isUnusable:
+		return w, errUnusable
+	case err == nil:
+		c.records.change(&c.ref, func(known *record) { known.shown(w.id) })
 	}
-}
-
-// readNamed reads the server in the request's ProviderID. errGone: it is gone; errUnusable: it is
-// being deleted. Until that is certain, Unavailable makes the manager call again, because it would
-// believe NotFound: it takes a Machine with a ProviderID and the status NotFound for created, and
-// never initializes its server. For a Machine that is deleted a single 404 is enough: DeleteMachine
-// decides.
-func (t *tracked) readNamed(ctx context.Context) error {
-	c := t.call
-	certain := c.certain()
-	t.removal.isWanted = c.isDeleted
-	for {
-		server, err := t.pollAnswered(ctx)
-		switch {
-		case err != nil:
-			return err
-		case server == nil && c.isDeleted:
-			return errGone
-		case server == nil && c.clock.Now().Before(certain):
-			return newError(ReasonNotReady,
-				"server %s was not found, but it is too young to count as gone", c.serverID)
-		case server == nil: // the next reads prove it
-		case server.IsDeleting():
-			return errUnusable
-		default:
-			return nil
-		}
-	}
+	return w, err
 }
 
 // awaitConnection reads the connection of a server that was just read.
-func (t *tracked) awaitConnection(ctx context.Context) (connection, error) {
+func (w *watch) awaitConnection(ctx context.Context) (connection, error) {
 	for {
-		known, _, err := t.call.readConnection(ctx, t.id)
-		if err = t.steps.afterRead(ctx, err, t.state()); err != nil || t.steps.lastError == nil {
+		known, err := w.call.connect(ctx, w.id, false)
+		if err = w.steps.afterRead(ctx, err, w.state()); err != nil || w.steps.last == nil {
 			return known, err
 		}
-		if err = t.call.sleepUntil(ctx, t.due); err != nil {
+		if err = w.call.sleepUntil(ctx, w.steps.retry.due()); err != nil {
 			return known, err
-		}
-		t.due = t.polls.after(t.due, t.due)
-	}
-}
-
-// listClass lists the servers of the class.
-func (c *call) listClass(ctx context.Context) (*list[Server], error) {
-	reads, polls := c.newWait(), pollsFrom(c.clock.Now())
-	for due := (time.Time{}); ; due = polls.after(c.clock.Now(), c.clock.Now()) {
-		listed := c.listOwn(ctx, due, c.classSelector())
-		if err := reads.afterRead(ctx, listed.err, "the servers of the class could not be listed"); err != nil ||
-			listed.err == nil {
-			return listed, err
 		}
 	}
 }
@@ -94,16 +55,37 @@ func (c *call) listClass(ctx context.Context) (*list[Server], error) {
 // call if the record has seen that.
 func (c *call) initialize(ctx context.Context) (id string, addresses []corev1.NodeAddress, err error) {
 	id = c.record().serverID
-	if known := c.knownConnection(id); known.complete() && (c.serverID == "" || c.serverID == id) {
+	if known := c.knownConnection(id); c.missing(known) == "" && (c.serverID == "" || c.serverID == id) {
 		return id, known.addresses, nil
 	}
-	t, err := c.theServer(ctx)
+	w, err := c.theServer(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	addresses, err = t.awaitReady(ctx)
+	addresses, err = w.awaitReady(ctx)
 	if errors.Is(err, errFaulty) {
-		err = faultyError(t.last.server, c.spec)
+		err = faultyError(w.server, c.spec)
 	}
-	return t.id, addresses, err
+	return w.id, addresses, err
+}
+
+// theServer reads the Machine's only server, from its ProviderID, the record or a list; errUnusable if
+// there is none, or more than one.
+func (c *call) theServer(ctx context.Context) (*watch, error) {
+	id := cmp.Or(c.serverID, c.record().serverID)
+	if id == "" {
+		servers, _, err := c.find(ctx, c.clock.Now())
+		if err == nil {
+			err = c.checkSeveral(servers)
+		}
+		if err != nil {
+			return nil, err
+		}
+		servers = slices.DeleteFunc(servers, func(server Server) bool { return server.IsDeleting() })
+		if len(servers) != 1 {
+			return nil, errUnusable
+		}
+		id = servers[0].ID
+	}
+	return c.adopt(ctx, c.watch(id))
 }

@@ -68,13 +68,20 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 	create := func(r *rig, m made) error { return r.createErr(m) }
 	remove := func(r *rig, m made) error { return r.remove(m) }
 	status := func(r *rig, m made) error { return r.statusErr(m) }
-	unavailable, lost := http.StatusInternalServerError,
-		iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true}
-	noLists := iaasmock.Fault{Operation: "ListServers", Status: unavailable}
+	lost := iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true}
+	none := iaasmock.Fault{Operation: "CreateServer", Count: 1, DropBefore: true}
 	hidden := iaasmock.Fault{Operation: "ListServers", EmptyList: true, Duration: 8 * time.Second}
-	refused := iaasmock.Fault{Operation: "CreateServer", DropBefore: true}
 	broken := iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError,
 		ErrorMessage: "No valid host was found."}
+	after := func(post iaasmock.Fault) func(*rig) made { // 5 s after a POST whose answer was lost
+		return func(r *rig) made {
+			r.cloud.Inject(post)
+			m := machine("m1")
+			_ = r.createErr(m)
+			<-time.After(5 * time.Second)
+			return m
+		}
+	}
 	ended := func(r *rig, ago time.Duration) made { // a server in ERROR
 		r.cloud.Inject(broken)
 		m := machine("m1")
@@ -94,29 +101,32 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			return machine("m1")
 		}, nil, create,
 			"name 0, POST 0, GET 8 12 16 20 24 28 32, NICs 33, PATCH NIC 33; answers at 33", ""},
-		"the POST's answer is lost": {m1, []iaasmock.Fault{lost, hidden}, create,
-			"name 0, POST 0, name 0 4 8, GET 8 12 16 20 24 28 32, NICs 32; answers at 32", ""},
-		"the POST does not arrive": {m1, []iaasmock.Fault{refused}, create,
-			"name 0, POST 0, name 0 4 8 12 16 20 24 28, project 30; answers at 30", provider.ReasonAPIFailed},
+		"the POST's answer is lost": {m1, []iaasmock.Fault{lost}, create,
+			"name 0, POST 0; answers at 0", provider.ReasonAPIFailed},
+		"after a POST that made a server": {after(lost), []iaasmock.Fault{hidden}, create,
+			"name 0 4 8, GET 8 12 16 20 24 28, NICs 28; answers at 28", ""},
+		"after a POST that made none": {after(none), nil, create,
+			"name 0 4 8 12 16 20 24 25, POST 25, GET 33 37 41 45 49 53 57, NICs 58; answers at 58", ""},
 		"a predecessor may have sent a POST": {func(r *rig) made { m := machine("m1"); r.restartNow(); return m },
 			nil, create,
-			"name 0, project 0, name 4 8 12 16 20 24 28, project 30, POST 30, GET 38 42 46 50 54 58 62, NICs 63; answers at 63",
+			"name 0 4 8 12 16 20 24 28, project 30, POST 30, GET 38 42 46 50 54 58 62, NICs 63; answers at 63",
 			""},
 		"a server ends in ERROR for lack of a host": {m1, []iaasmock.Fault{broken}, create,
 			"name 0, POST 0, GET 8 12 16 20 24 28 32, DELETE 32, GET 33; answers at 33", provider.ReasonNoCapacity},
 		"after ERROR, at once": {func(r *rig) made { return ended(r, 5*time.Second) }, nil, create,
-			"name 0, project 15; answers at 15", provider.ReasonNoCapacity},
+			"; answers at 0", provider.ReasonNoCapacity},
 		"after ERROR, two minutes later": {func(r *rig) made { return ended(r, 2*time.Minute) }, nil, create,
-			"name 0, project 15, POST 15, GET 24 28 32 36 40 44 49, NICs 49; answers at 49", ""},
-		"one list of a server that runs is empty": {
-			unknown, []iaasmock.Fault{{Operation: "ListServers", Count: 1, EmptyList: true}}, status,
+			"name 0, POST 0, GET 9 13 17 21 25 29 34, NICs 34; answers at 34", ""},
+		"STACKIT's own driver made the server": {unknown, nil, status,
 			"GET 0, NICs 0; answers at 0", ""},
+		"STACKIT's own driver made the server, which is to go": {unknown, nil, remove,
+			"name 0, DELETE 0, GET 3 6 9; answers at 9", ""},
 		"a server was deleted by hand": {deletedByHand, nil, status,
-			"GET 0, project 1, GET 3, project 7, GET 15; answers at 15", provider.ReasonNoServer},
+			"GET 0; answers at 0", provider.ReasonNoServer},
 		"a server that was deleted by hand is to go": {deletedByHand, nil, remove,
-			"name 0, GET 0, project 1, GET 3, project 7, GET 15; answers at 15", ""},
+			"name 0, GET 0 15; answers at 15", ""},
 		"a server is deleted": {running, nil, remove,
-			"name 0, DELETE 0, GET 5 8 11, cluster 12; answers at 12", ""},
+			"name 0, DELETE 0, GET 5 8 11; answers at 11", ""},
 		"a server is deleted while CREATING": {func(r *rig) made {
 			m := machine("m1")
 			ctx, cancel := context.WithTimeout(r.t.Context(), 9500*time.Millisecond)
@@ -128,47 +138,11 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			}
 			return withID(m, providerIDOf(r.onlyServer().ID))
 		}, nil, remove,
-			"name 0, DELETE 0, GET 5 8 11, cluster 12; answers at 12", ""},
+			"name 0, DELETE 0, GET 5 8 11; answers at 11", ""},
 		"a stranger has the name of a new Machine": {stranger, nil, create,
 			"name 0, POST 0, GET 8 12 16 20 24 28 32, NICs 33; answers at 33", ""},
 		"a stranger has the name of an older Machine": {older(stranger), nil, create,
-			"name 0, project 0; answers at 0", provider.ReasonNotOurs},
-		"all lists fail, for the first minute": {running, []iaasmock.Fault{noLists}, func(r *rig, m made) error {
-			ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
-			defer cancel()
-			_, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class,
-				Secret: r.secret})
-			return err
-		},
-			"name 0, cluster 4, name 8, cluster 12, name 16, GET 20, DELETE 20, cluster 24, name 40; answers at 60",
-			provider.ReasonTimedOut},
-		"all GETs fail": {running, []iaasmock.Fault{{Operation: "GetServer", Status: unavailable}}, remove,
-			"name 0, DELETE 0, GET 5, cluster 8 11 12; answers at 12", ""},
-		"all GETs and lists fail, the third call": {func(r *rig) made {
-			m := running(r)
-			for _, operation := range []string{"GetServer", "ListServers"} {
-				r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: unavailable})
-			}
-			_, _ = r.statusErr(m), r.statusErr(m)
-			return m
-		}, nil, status,
-			"GET 0; answers at 30", provider.ReasonAPIFailed},
-		"a younger Machine has the name": {func(r *rig) made {
-			old := machine("m1")
-			old.UID = "a"
-			<-time.After(time.Minute)
-			young := machine("m1")
-			young.UID = "b"
-			r.mustCreate(young)
-			return old
-		}, nil, remove,
-			"name 0, GET 0; answers at 0", ""},
-		"the region was edited": {func(r *rig) made {
-			m := running(r)
-			r.secret.Data["region"] = []byte("eu02")
-			return m
-		}, nil, remove,
-			"; answers at 0", provider.ReasonOtherProject},
+			"project 0; answers at 0", provider.ReasonNotOurs},
 		"from OpenStack, without an ID": {ofOpenStack(1), nil, create,
 			"project 0, GET 0, NICs 0; answers at 0", ""},
 		"from OpenStack, without an ID, two of the name": {ofOpenStack(2), nil, create,

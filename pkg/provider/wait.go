@@ -16,48 +16,46 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// refusedFor is how long a call tolerates nothing but refusals (401, 403, or 404 about the project
-// or region), and failed reads of any kind at its start. An API returns these by mistake for a
-// moment, and the manager's pauses after a refusal are long (3 and 10 minutes); but a missing
-// permission or region must not look like a slow cloud.
+// refusedFor is how long a call tolerates nothing but refusals (401, 403, or 404 about the project or
+// region), and failures of any kind at its start. An API returns these by mistake for a moment, and
+// the manager's pauses after a refusal are long (3 and 10 minutes).
 const refusedFor = 30 * time.Second
 
-// wait decides which errors end a driver call. A failed API call is not a failed Machine: the read
-// or step is repeated with the next poll. A refusal by the token endpoint ends a call at once, a
-// refusal by the API after refusedFor, any other failure after refusedFor if nothing has worked
-// yet. Once a read or write has succeeded (hasWorked), such failures end the call only at its
-// deadline, because the cloud continues its work meanwhile.
-//
-// A call has a wait for each thing that it reads or does repeatedly.
-type wait struct {
+// failures decides which errors end a call. A failed API call is not a failed Machine: it is repeated
+// with the next poll. A refusal by the token endpoint ends the call at once, a refusal by the API
+// after refusedFor, any other failure after refusedFor if nothing has worked yet. A call has a
+// failures for each thing that it does repeatedly.
+type failures struct {
 	call *call
-	// refusals counts the last consecutive answers that were 401, 403 or 404 about the place.
-	// refusedSince is the time of the first of them. One refusal ends no call: the process may have
-	// stood still for 30 s.
+	// refusals counts the last consecutive refusals, the first one at refusedSince. One alone ends no
+	// call: the process may have stood still for 30 s.
 	refusals     int
 	refusedSince time.Time
-	// lastError is the error of the last read or step; nil if it succeeded.
-	lastError error
+	// retry delays the next attempt.
+	retry backoff
+	// last is the error of the last attempt; nil if it succeeded.
+	last error
 }
 
-func (c *call) newWait() wait { return wait{call: c} }
+func (c *call) newFailures() *failures { return &failures{call: c} }
 
-// afterRead returns the error with which a failed read ends the call; nil if the call continues.
-// state is the last known state, for the text of a timeout.
-func (w *wait) afterRead(ctx context.Context, err error, state string) error {
-	c := w.call
-	isMissing := IsPlaceMissing(err) && !c.placeSeen.Load()
-	before := w.lastError
-	w.lastError = err
+// afterRead returns the error with which a read ends the call; nil if the call continues. state is the
+// last known state, for the text of a timeout.
+func (f *failures) afterRead(ctx context.Context, err error, state string) error {
+	c := f.call
+	before := f.last
+	f.last = err
+	isMissing := IsPlaceMissing(err) && !c.placeSeen
 	if ctx.Err() == nil { // else there is no answer
-		w.noteRefusal(err, isMissing)
+		f.countRefusal(err, isMissing)
 	}
 	var decided *Error
-	isRefusedForLong := w.refusals > 1 && c.clock.Since(w.refusedSince) >= refusedFor
-	failsForLong := w.refusals == 0 && !c.hasWorked.Load() && c.clock.Since(c.began) >= refusedFor
+	isRefusedForLong := f.refusals > 1 && c.clock.Since(f.refusedSince) >= refusedFor
+	failsForLong := f.refusals == 0 && !c.hasWorked && c.clock.Since(c.began) >= refusedFor
 	switch {
 	case err == nil:
-		c.hasWorked.Store(true)
+		c.hasWorked = true
+		f.retry.note(c.clock.Now(), false)
 		return nil
 	case errors.Is(err, errGone), errors.As(err, &decided):
 		return err
@@ -68,34 +66,39 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	case isRefusedForLong, spi.IsRefused(err), failsForLong:
 		return c.ended(err)
 	}
-	var api *APIError
-	if errors.As(err, &api) {
-		c.noteFailed(api)
-	}
-	if before == nil || before.Error() != err.Error() { // else each poll would be logged while the same call fails
+	f.retry.note(c.clock.Now(), true)
+	c.noteFailed(err)
+	if before == nil || before.Error() != err.Error() {
 		klog.V(2).InfoS("API call failed; retrying", "machine", loggable(c.machine), "machineClass", loggable(c.class),
 			"state", state, "err", err)
 	}
 	return nil
 }
 
-// noteRefusal counts consecutive refusals, and records when they began.
-func (w *wait) noteRefusal(err error, isMissing bool) {
-	if !isForbidden(err) && !isMissing && statusOf(err) != http.StatusUnauthorized {
-		w.refusals = 0
+// noteFailed records the last API call that failed. One that was held back because of an earlier
+// failure of its kind does not replace that: only the earlier one has the API's reason.
+func (c *call) noteFailed(err error) {
+	var failed, before *APIError
+	if errors.As(err, &failed) && errors.As(c.failed, &before) && failed.Call == before.Call && failed.isHeldBack() {
 		return
 	}
-	if w.refusals == 0 {
-		w.refusedSince = w.call.clock.Now()
-	}
-	w.refusals++
+	c.failed = err
 }
 
-// afterStep is afterRead for a step that changes something, or a read for it: it is repeated with
-// the next read, unless the API refuses it. A refused read does not count as a refused step, and the
-// refused DELETE of a server is repeated (refusedRepeat) for refusedFor: the manager's next one comes
-// after 10 minutes.
-func (w *wait) afterStep(ctx context.Context, err error, state string) error {
+func (f *failures) countRefusal(err error, isMissing bool) {
+	if !isForbidden(err) && !isMissing && statusOf(err) != http.StatusUnauthorized {
+		f.refusals = 0
+		return
+	}
+	if f.refusals == 0 {
+		f.refusedSince = f.call.clock.Now()
+	}
+	f.refusals++
+}
+
+// afterStep is afterRead for a step that changes something: it is repeated with the next poll, unless
+// the API refuses it. A 403 to a read or a DELETE is repeated, too.
+func (f *failures) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
 	isRepeated := errors.As(err, &api) && (api.Call.isRead() || api.Call == callDeleteServer)
 	if err != nil {
@@ -104,7 +107,7 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 			return err
 		}
 	}
-	return w.afterRead(ctx, err, state)
+	return f.afterRead(ctx, err, state)
 }
 
 // placeMissing returns the error of a call that saw nothing of the project or region, while the API
@@ -113,23 +116,13 @@ func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API answers that project %s (secret.projectId) or region %s "+
 		"(providerSpec.region, secret.region) does not exist: correct the wrong one; "+
 		"if the project was deleted, its servers are gone, too (runbooks.md, \"The project is gone\"): %v",
-		c.ref.project, c.ref.region, err)
-}
-
-// noteFailed records the call's last failed API call. A request that was held back (the pace does so while
-// writes of its kind fail) does not replace an earlier failure of the same kind: only that has the API's reason.
-func (c *call) noteFailed(api *APIError) {
-	before := c.failed.Load()
-	if before != nil && before.Call == api.Call && api.isHeldBack() && !before.isHeldBack() {
-		return
-	}
-	c.failed.Store(api)
+		c.place.project, c.place.region, err)
 }
 
 // late returns the error of a call that exceeded its deadline.
 func (c *call) late(ctx context.Context, state string) error {
-	if failed := c.failed.Load(); failed != nil {
-		state = fmt.Sprintf("%s; the last call that failed: %v", state, failed)
+	if c.failed != nil {
+		state = fmt.Sprintf("%s; the last call that failed: %v", state, c.failed)
 	}
 	return lateError(ctx.Err(), state)
 }
@@ -137,8 +130,51 @@ func (c *call) late(ctx context.Context, state string) error {
 // ended returns the final error of a call. If the call's credentials are refused after they have
 // worked, it is Unavailable: the manager retries within seconds, with the then current Secret.
 func (c *call) ended(err error) error {
-	if c.hasWorked.Load() && isRefused(err) {
+	if c.hasWorked && isRefused(err) {
 		return interruptedError(err)
 	}
 	return err
 }
+
+// sleepUntil waits until the given time; its error is the context's.
+func (c *call) sleepUntil(ctx context.Context, then time.Time) error {
+	if err := spi.Sleep(ctx, c.clock, then.Sub(c.clock.Now())); err != nil {
+		return fmt.Errorf("waiting for a read: %w", err)
+	}
+	return nil
+}
+
+// Poll intervals.
+const (
+	// firstPoll is the time from a POST to the first read of its server: hardly any server runs
+	// earlier. The interval to the next reads is the time since the POST divided by pollShare, between
+	// minPoll and maxPoll.
+	firstPoll, minPoll = 8 * time.Second, 4 * time.Second
+	pollShare, maxPoll = 6, 10 * time.Second
+	// firstDeletionPoll and minDeletionPoll are the same after a DELETE.
+	firstDeletionPoll, minDeletionPoll = 3 * time.Second, 3 * time.Second
+	// minPollGap is the minimum time from an answer to the next read.
+	minPollGap = time.Second
+)
+
+// polls schedules reads at fixed times after a POST, a DELETE or the start of a wait, whether or not
+// other callers' lists have answered in between.
+type polls struct {
+	since time.Time
+	// first is the time to the first read, least the minimum between two.
+	first, least time.Duration
+}
+
+// after returns when the next read is due; began and ended are the last one's. A read replaces each
+// that is due less than a third of an interval after its start.
+func (p polls) after(began, ended time.Time) time.Time {
+	due, interval := p.since.Add(p.first), p.least
+	for due.Add(-interval/3).Before(began) || due.Before(ended.Add(minPollGap)) {
+		interval = min(max(due.Sub(p.since)/pollShare, p.least), maxPoll)
+		due = due.Add(interval)
+	}
+	return due
+}
+
+// pollsFrom returns the polls of a wait that begins now.
+func pollsFrom(now time.Time) polls { return polls{now, minPoll, minPoll} }

@@ -227,11 +227,9 @@ var operations = []struct{ method, path, name string }{
 	{http.MethodDelete, "servers/*", "DeleteServer"},
 	{http.MethodGet, "servers/*/nics", "ListServerNICs"},
 	{http.MethodGet, "networks/*/nics", "ListNics"},
-	{http.MethodGet, "networks/*/nics/*", "GetNic"},
 	{http.MethodPatch, "networks/*/nics/*", "UpdateNic"},
 	{http.MethodDelete, "networks/*/nics/*", "DeleteNic"},
 	{http.MethodGet, "volumes", "ListVolumes"},
-	{http.MethodGet, "volumes/*", "GetVolume"},
 	{http.MethodDelete, "volumes/*", "DeleteVolume"},
 	{http.MethodGet, "nics", "ListProjectNICs"},
 }

@@ -194,8 +194,8 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		id := c.fromOpenStack(ctx, name)
 		server, _ := c.env.Cloud().Server(id)
 		volume := server.VolumeIDs[0]
-		DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "GetVolume", Status: http.StatusOK, Body: fmt.Sprintf(
-			`{"id": %q, "name": %q, "status": "AVAILABLE", "size": 20, "availabilityZone": %q}`,
+		DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "ListVolumes", Status: http.StatusOK, Body: fmt.Sprintf(
+			`{"items": [{"id": %q, "name": %q, "status": "AVAILABLE", "size": 20, "availabilityZone": %q}]}`,
 			volume, name, iaasmock.DefaultAvailabilityZone)}))
 		machine := &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace(),

@@ -154,7 +154,7 @@ func (w *world) checkGone(who owner) {
 		return
 	}
 	w.checkLeftovers(who)
-	for _, id := range w.servers(w.stays)[who] {
+	for _, id := range w.servers(anyServer)[who] {
 		w.violated("Machine %s of cluster %s is gone, but its server %s still exists", who.machine, who.cluster, id)
 	}
 }

@@ -10,12 +10,11 @@
 // A seed makes a Plan, drawn by pgregory.net/rapid, which also shrinks a failing plan. A plan contains:
 //
 //   - the users' changes: Machines, whose names may be used again, and classes;
-//   - the outcome of each request: faults, lost answers, answers that name another owner's server, labels that
-//     the cloud drops, late execution, crashes of the process before and after the request;
+//   - the outcome of each request: faults, lost answers, labels that the cloud drops, late execution, crashes of
+//     the process before and after the request;
 //   - the outcome of each write of the manager to a Machine (conflicts, errors, lost answers, crashes)
 //     and the delay of each watch event;
 //   - key rotations;
-//   - hiccups: moments of up to 12 s, a minute apart, in which the project looks empty;
 //   - storms: one kind of write, or lists of servers, fail for minutes, or the API executes only two calls
 //     a second;
 //   - a creation timeout of 45 minutes, with boots of 12 minutes;
@@ -29,9 +28,9 @@
 //
 // Run watches every change in the cloud and, once the faults are over, checks the result:
 //
-//   - a Machine never has two servers that could join, as long as the lag of lists, the
-//     delay of late requests and the length of hiccups add up to less than the driver's
-//     settle, and the API server's clock is off by at most nine seconds; beyond that, and
+//   - a Machine never has two servers that could join, as long as the lag of lists
+//     and the delay of late requests add up to less than the driver's settle, and the API server's clock is
+//     off by at most nine seconds; beyond that, and
 //     where single lists are empty by mistake, at most one server after one orphan run;
 //   - the running server of a Machine that is to stay is never deleted, not even by a process
 //     that no longer leads;
@@ -97,7 +96,6 @@
 //   - Labels are dropped only in plans in which no process crashes or is paused: what only the process that
 //     created a server knows would be lost with the process. A server that a wrong answer names always has
 //     a machine label and a cluster label, which show its owner.
-//   - In plans with hiccups, no other fault hides servers.
 //   - There are Machines from OpenStack only where lists lag less than settle and servers are not
 //     hidden for longer than a moment: only their names tell whose these servers are, so that
 //     no orphan run finds a lost server. Single lists of NICs or volumes are not empty by mistake

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
@@ -35,8 +34,6 @@ type Fault struct {
 	late bool
 	// pause is the pause of the process once a request has been executed.
 	pause stillness
-	// hiccup is how long the project looks empty, starting with a request.
-	hiccup time.Duration
 	// conflict and failed refuse a write, with a conflict or a 500; lost loses its answer.
 	conflict, failed, lost bool
 	// stale is how long the cache shows no changes, starting with a write.
@@ -72,7 +69,6 @@ func FaultsOf(operation string) []Fault {
 		{What: "pause after it", pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}},
 		{What: "pause after it, another leads", pause: stillness{
 			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}},
-		{What: "the project looks empty from then on", hiccup: longestHiccup},
 		{What: "lost, carried out late", late: true},
 	}
 	if operation == opWrite {
@@ -169,19 +165,17 @@ const (
 	opServerNICs = "ListServerNICs"
 	opNICs       = "ListNics"
 
-	opGetNIC       = "GetNic"
 	opDeleteNIC    = "DeleteNic"
 	opVolumes      = "ListVolumes"
-	opGetVolume    = "GetVolume"
 	opDeleteVolume = "DeleteVolume"
 )
 
 // operations are all operations of the IaaS API that the driver uses.
 var operations = []string{opCreate, opList, opGet, opDelete, opPatch, opServerNICs, opNICs, opVolumes,
-	opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
+	opDeleteNIC, opDeleteVolume}
 
 // opsOfOne are the operations on one NIC or volume of a Machine from OpenStack.
-var opsOfOne = []string{opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
+var opsOfOne = []string{opDeleteNIC, opDeleteVolume}
 
 // gateway returns a fault with a gateway's answer instead of the API's.
 func gateway(status int, executed bool) iaasmock.Fault {
@@ -240,15 +234,10 @@ var troubles = []trouble{
 	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, spoils: true},
 	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
 		explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
-	{name: "the answer names another's server",
-		fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer, Executed: true}},
-	{name: "the answer names another's server, none is made",
-		fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer}},
 
 	{name: "deletion fails", fault: inError(opDelete, "deletion failed"), explains: failedDeletion},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}},
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, hides: true},
-	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, doubles: true, hides: true},
 	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}},
 	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, leaves: true},
 	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, leaves: true},
@@ -293,6 +282,11 @@ var presetTroubles = map[string]trouble{
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
+// presets are the mock's presets, but for answers to a POST that name another owner's server: nobody has seen one.
+func presets() []iaasmock.Preset {
+	return slices.DeleteFunc(iaasmock.Presets(), func(p iaasmock.Preset) bool { return p.Fault.OtherServer != "" })
+}
+
 // troublesOf returns the troubles that apply to the operation.
 func troublesOf(operation string) []*trouble {
 	var fitting []*trouble
@@ -304,55 +298,4 @@ func troublesOf(operation string) []*trouble {
 		}
 	}
 	return fitting
-}
-
-// betweenHiccups is the time from the end of a hiccup to the next.
-const betweenHiccups = time.Minute
-
-// hiccup makes the project look empty at regular intervals, until the fault period is over.
-func (w *world) hiccup() {
-	length := w.plan.Hiccup
-	if length == 0 {
-		return
-	}
-	first := between(random(w.plan.Seed, "first hiccup"), 0, betweenHiccups)
-	for after := first; after+length < w.plan.FaultPeriod; after += length + betweenHiccups {
-		w.lookEmpty(after, length)
-	}
-}
-
-// lookEmpty makes the project look empty: lists are empty, GET and DELETE answer 404. Resources are created
-// all the same.
-func (w *world) lookEmpty(after, length time.Duration) {
-	if length == 0 {
-		return
-	}
-	w.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, EmptyProject: true, After: after, Duration: length})
-	w.spawn(func() {
-		if w.sleep(after) {
-			w.log("THE PROJECT LOOKS EMPTY for %s", length)
-		}
-	})
-}
-
-// anothers returns another owner's server, for the answer to this CreateServer. It picks a server with both
-// labels: one with the Machine's name and no machine label looks like a server whose labels the cloud has
-// dropped, and one without a cluster label like a server made before there were cluster labels.
-func (w *world) anothers(c call) string {
-	var ids []string
-	for _, server := range w.cloud.Servers() {
-		labeled := server.Labels[provider.StackitMachineLabel] != "" && server.Labels[clusterLabel] != ""
-		if labeled && ownerOf(&server) != (owner{c.cluster, c.subject}) {
-			ids = append(ids, server.ID)
-		}
-	}
-	return pick(random(w.plan.Seed, "another's", c.cluster, c.subject, c.repeat), ids...)
-}
-
-// anyOther makes a preset that shows any other server show a server of none of our Machines.
-func (w *world) anyOther(fault iaasmock.Fault) iaasmock.Fault {
-	if fault.OtherServer == iaasmock.AnyServer {
-		fault.OtherServer = w.anothers(call{cluster: "of none"})
-	}
-	return fault
 }

@@ -52,8 +52,6 @@ type Plan struct {
 	NullLists bool
 	// Skew is how far the API server's clock is ahead of all others (negative: behind).
 	Skew time.Duration
-	// Hiccup is the length of the moments, a minute apart, in which the project looks empty; 0 means none.
-	Hiccup time.Duration
 	// Storms are the periods in which requests fail or are rate-limited.
 	Storms []Storm
 
@@ -106,17 +104,16 @@ func (s Storm) fault() iaasmock.Fault {
 // little less than the driver's margin, since the API server's times are whole seconds.
 const skewPromised = 9 * time.Second
 
-// promised reports whether the driver promises that there are never two servers. Hiccup counts, since the first
-// list that would show a late server may fall into a moment in which lists are empty.
+// promised reports whether the driver promises that there are never two servers.
 func (p *Plan) promised() bool {
-	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised && !presetTroubles[p.Preset].doubles &&
+	return p.ListLag+p.Late < settle && p.Skew.Abs() <= skewPromised && !presetTroubles[p.Preset].doubles &&
 		!slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.doubles })
 }
 
 // calm reports whether the plan has no faults, and nothing takes longer than a driver call may.
 func (p *Plan) calm() bool {
 	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
-		len(p.Storms) == 0 && p.Hiccup == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
+		len(p.Storms) == 0 && p.Boot < longestCall && !p.isTooSlowForOrphans()
 }
 
 // standsStill reports whether a leader may be paused.
@@ -178,7 +175,7 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 		p.ListLag, p.Late = 45*time.Second, 50*time.Second
 	}
 	if oneIn(t, 6, "has a preset") {
-		p.Preset = of(t, "preset", iaasmock.Presets()...).Name
+		p.Preset = of(t, "preset", presets()...).Name
 	}
 	if p.Fallbacks = oneIn(t, 5, "has fallbacks"); p.Fallbacks && p.Preset == "" && !oneIn(t, 3, "for nothing") {
 		p.Preset = presetFullZone
@@ -187,11 +184,6 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	forgetful := oneIn(t, 8, "forgetful")
 	if oneIn(t, 12, "more skew than promised") {
 		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)
-	}
-	// Nothing else hides a server in a plan with hiccups: the driver considers a server gone if it stays unseen for
-	// longer.
-	if oneIn(t, 4, "has hiccups") && !forgetful && !presetTroubles[p.Preset].hides {
-		p.Hiccup = within(t, "hiccup", 1500*time.Millisecond, longestHiccup)
 	}
 	if oneIn(t, 5, "has a storm") {
 		storm := Storm{
@@ -223,9 +215,8 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 func (p *Plan) drawFault(t *rapid.T, lives, forgetful bool) Fault {
 	operation := of(t, "operation", append([]string{opWrite, opToken}, operations...)...)
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
-		return f.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
-			f.trouble != nil && (f.trouble.doubles && !forgetful || f.trouble.hides && p.Hiccup > 0 ||
-				f.trouble.strands && !lives)
+		return lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
+			f.trouble != nil && (f.trouble.doubles && !forgetful || f.trouble.strands && !lives)
 	})
 	f := rapid.SampledFrom(fitting).Draw(t, "fault")
 	f.Cluster = rapid.IntRange(0, p.Clusters-1).Draw(t, "cluster")
@@ -254,6 +245,3 @@ func (p *Plan) drawOrigins(t *rapid.T) {
 		return o
 	}), 1, 2).Draw(t, "origins")
 }
-
-// longestHiccup is the longest time for which a project may look empty.
-const longestHiccup = 12 * time.Second

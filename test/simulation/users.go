@@ -7,12 +7,10 @@ import (
 	"context"
 	"math/rand/v2"
 	"regexp"
-	"strings"
 	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -64,35 +62,21 @@ func (c *cluster) rotate(rng *rand.Rand) {
 	c.world.log("%s has rotated its key", c.name)
 }
 
-var (
-	// missingLabels finds the server and the labels that a LabelsMissing error asks for, missingLabel those of a
-	// NotOurs error.
-	missingLabels = regexp.MustCompile(`server (\S+) .*: set (\S+) on it`)
-	missingLabel  = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing: must be "(\S+)"`)
-)
+// missingLabel finds the server and the label that a NotOurs error asks for.
+var missingLabel = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing: must be "(\S+)"`)
 
-// restoreLabels sets the labels that an error asks for, after a while. The server in a LabelsMissing error is
-// always the Machine's; a NotOurs error may also name a server that is not.
+// restoreLabels sets the label that a NotOurs error asks for, after a while. The error may also name a server that is
+// not the Machine's.
 func (c *cluster) restoreLabels(err error) {
 	if err == nil {
 		return
 	}
-	var id, wanted string
-	if found := missingLabels.FindStringSubmatch(err.Error()); found != nil {
-		id, wanted = found[1], found[2]
-	} else if found := missingLabel.FindStringSubmatch(err.Error()); found != nil && c.made(found[1]) {
-		id, wanted = found[1], found[2]+"="+found[3]
-	} else {
-		if provider.ReasonIn(err.Error()) == provider.ReasonLabelsMissing {
-			c.world.violated("a LabelsMissing error does not name the server and the labels to set: %v", err)
-		}
+	found := missingLabel.FindStringSubmatch(err.Error())
+	if found == nil || !c.made(found[1]) {
 		return
 	}
-	labels := map[string]any{}
-	for _, label := range strings.Split(wanted, ",") {
-		key, value, _ := strings.Cut(label, "=")
-		labels[key] = value
-	}
+	id, wanted := found[1], found[2]+"="+found[3]
+	labels := map[string]any{found[2]: found[3]}
 	c.mu.Lock()
 	known := c.restored[id+wanted]
 	c.restored[id+wanted] = true

@@ -204,12 +204,8 @@ type ticket struct{}
 // carryOut checks that the process may make the request, and executes it.
 func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response, error) {
 	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
-	w.lookEmpty(0, f.hiccup)
 	if t := f.trouble; t != nil {
 		fault := t.fault
-		if fault.OtherServer != "" {
-			fault.OtherServer = w.anothers(c)
-		}
 		fault.Count = 1
 		fault.Match = func(r *http.Request) bool { return r.Context().Value(ticket{}) == c.number }
 		defer w.cloud.Inject(fault)()
@@ -221,11 +217,8 @@ func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response
 		before = w.cloud.Servers()
 	}
 	response, err := serve(w.cloud, served)
-	switch c.operation {
-	case opCreate:
+	if c.operation == opCreate {
 		w.nameNew(before)
-	case opDelete:
-		w.noteDelete(c.id)
 	}
 	w.log("%s %s", c, outcome(f, response, err))
 	if request.Method != http.MethodGet {
@@ -272,15 +265,6 @@ func (w *world) nameNew(before []iaasmock.Server) {
 			who := ownerOf(&server)
 			w.log("%s is created for %s of %s", server.ID, who.machine, who.cluster)
 		}
-	}
-}
-
-// noteDelete records that a server's deletion was accepted, whatever the API answered.
-func (w *world) noteDelete(id string) {
-	if server, exists := w.cloud.Server(id); exists && server.Status == iaasmock.StatusDeleting {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.askedToGo[id] = true
 	}
 }
 

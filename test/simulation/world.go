@@ -62,8 +62,6 @@ type world struct {
 	// that gets the code again afterwards is too old at the third attempt (outlived).
 	exhausted map[types.UID]time.Time
 	outlived  map[types.UID]bool
-	// askedToGo are the servers whose deletion was accepted.
-	askedToGo map[string]bool
 	// lives is the number of Machines ever created.
 	lives int
 }
@@ -75,7 +73,7 @@ func newWorld(plan *Plan) *world {
 		plan: plan, clock: newSpreadClock(), trace: newTrace(), disturbed: !plan.calm(),
 		counts: map[string]int{}, staleUntil: map[string]time.Time{}, repeats: map[string]int{},
 		begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, askedToGo: map[string]bool{},
+		exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
@@ -290,18 +288,6 @@ func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 		}
 	}
 	return found
-}
-
-// stays reports whether the server would stay without further checks. A DELETE that was accepted, followed by a
-// moment in which the project looks empty, counts as a finished deletion, although it may be in progress or
-// have failed: an orphan run finds the server.
-func (w *world) stays(server *iaasmock.Server) bool {
-	if w.plan.Hiccup == 0 {
-		return true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return server.Status != iaasmock.StatusDeleting && (server.Status != iaasmock.StatusError || !w.askedToGo[server.ID])
 }
 
 // openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if there is none.

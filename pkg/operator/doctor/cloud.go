@@ -40,8 +40,8 @@ type accountCheck struct {
 	secret *apis.Secret
 	// first is the first read, used to check the clock and the token.
 	first *answer
-	// server, network, nic and volume are examples for later reads; "" if there is none.
-	server, network, nic, volume string
+	// server and network are examples for later reads; "" if there is none.
+	server, network string
 }
 
 // answer is the result of a read of the API.
@@ -238,7 +238,7 @@ var driverReads = []driverRead{
 	{"a server's NICs", "iaas.server.nic.list", false, listedServer, func(p *accountCheck, ctx context.Context) error {
 		list, err := p.Session.API.ListServerNICs(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
 		if items := list.GetItems(); err == nil && len(items) > 0 {
-			p.network, p.nic = items[0].GetNetworkId(), items[0].GetId()
+			p.network = items[0].GetNetworkId()
 		}
 		return err
 	}},
@@ -247,23 +247,10 @@ var driverReads = []driverRead{
 			_, err := p.Session.API.ListNics(ctx, p.Session.ProjectID, p.Region, p.anyNetwork()).Execute()
 			return err
 		}},
-	{"a NIC", "iaas.nic.get", true, func(p *accountCheck) string { return p.nic },
-		func(p *accountCheck, ctx context.Context) error {
-			_, err := p.Session.API.GetNic(ctx, p.Session.ProjectID, p.Region, p.network, p.nic).Execute()
-			return err
-		}},
 	{"volumes", "iaas.volume.list", true, nil, func(p *accountCheck, ctx context.Context) error {
-		list, err := p.Session.API.ListVolumes(ctx, p.Session.ProjectID, p.Region).Execute()
-		if items := list.GetItems(); err == nil && len(items) > 0 {
-			p.volume = items[0].GetId()
-		}
+		_, err := p.Session.API.ListVolumes(ctx, p.Session.ProjectID, p.Region).Execute()
 		return err
 	}},
-	{"a volume", "iaas.volume.get", true, func(p *accountCheck) string { return p.volume },
-		func(p *accountCheck, ctx context.Context) error {
-			_, err := p.Session.API.GetVolume(ctx, p.Session.ProjectID, p.Region, p.volume).Execute()
-			return err
-		}},
 }
 
 // listedServer returns the ID of a listed server; "" if there is none.

@@ -29,7 +29,7 @@ import (
 
 const (
 	// maxSilence is the longest time without a report of the manager about a Machine that does not
-	// count as stuck: a driver call ends within 10 minutes (provider.DefaultCreationWait), and the
+	// count as stuck: a driver call ends within 10 minutes, and the
 	// manager records its end.
 	maxSilence = 10 * time.Minute
 	// joinTimeout is the age at which a server's Node should exist: servers boot and join within

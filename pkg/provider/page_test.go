@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Each situation in the page's table names a test of this package, and each name is that of a test.
+func TestThePageNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("*_test.go")
+	var code strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file) //nolint:gosec // a file of the package
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(content)
+	}
+	name := regexp.MustCompile(`\bTest\w+`)
+	for _, found := range name.FindAllString(string(page), -1) {
+		if !strings.Contains(code.String(), "func "+found+"(t *testing.T)") {
+			t.Errorf("README.md names %s, which is no test", found)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^\| \d+a? \|.*$`).FindAllString(string(page), -1)
+	if len(rows) != 30 {
+		t.Errorf("README.md has %d situations, want rows 1 to 29 and 4a", len(rows))
+	}
+	for _, row := range rows {
+		if !name.MatchString(row) && !strings.Contains(row, "_test.go") {
+			t.Errorf("README.md names no test in %s", row)
+		}
+	}
+}

@@ -133,8 +133,8 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	}
 }
 
-// awaitOthers waits until a list shows other servers of the project. It returns an error if none appears within
-// othersTimeout, or if the list shows this server.
+// awaitOthers waits until a list shows other servers of the project, and not this one: lists may be old. It returns an
+// error if none does within othersTimeout.
 func (s *Server) awaitOthers(ctx context.Context) error {
 	failure := fmt.Errorf("the API shows no server at all in %s: check again later", s.At)
 	isThis := func(server provider.Server) bool { return server.ID == s.ID }
@@ -146,7 +146,8 @@ func (s *Server) awaitOthers(ctx context.Context) error {
 				failure = s.At.Failure(err)
 			}
 		case slices.ContainsFunc(servers, isThis):
-			return false, errors.New("a list still shows the server")
+			failure = errors.New("a list still shows the server")
+			return false, nil
 		}
 		return len(servers) > 0, nil
 	})

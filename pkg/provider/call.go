@@ -21,7 +21,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// call is a driver call with its decoded and checked request.
+// call is a driver call with its decoded and checked request, whose identity it has (ownership.go). The
+// readers are what its session shares (reads.go); they have the state of the whole process (provider.go).
 type call struct {
 	identity
 	*readers
@@ -181,9 +182,9 @@ func (c *call) servers() *sharedList[Server] { return c.serversOf(c.scope()) }
 // isShared reports whether so many calls are in progress in the scope that they share its list.
 func (c *call) isShared() bool { return !c.unlabelable && c.servers().users.Load() >= shareFrom }
 
-// isOlder reports whether the Machine has no ProviderID and is older than this leadership: it may have
+// isOlderWithoutID reports whether the Machine has no ProviderID and is older than this leadership: it may have
 // a server that a predecessor requested, or one from OpenStack that nobody has marked yet.
-func (c *call) isOlder() bool {
+func (c *call) isOlderWithoutID() bool {
 	return !c.certainOfPredecessor.IsZero() && c.serverID == "" && !c.fromOpenStack
 }
 
@@ -208,10 +209,10 @@ func (c *call) find(ctx context.Context, due time.Time) (own []Server, began tim
 			own = append(own, server)
 		}
 	}
-	if c.isOlder() && !isWhole { // it shows no server without labels, and so is never late enough
+	if c.isOlderWithoutID() && !isWhole { // it shows no server without labels, and so is never late enough
 		return own, time.Time{}, nil
 	}
-	if c.isOlder() && len(own) == 0 {
+	if c.isOlderWithoutID() && len(own) == 0 {
 		err = c.checkUnlabelled(all.items)
 	}
 	return own, all.began, err
@@ -219,7 +220,7 @@ func (c *call) find(ctx context.Context, due time.Time) (own []Server, began tim
 
 // needsProject reports whether a list that begins then must show the servers without labels, too.
 func (c *call) needsProject(then time.Time) bool {
-	return c.byName || c.isOlder() && !then.Before(c.certain())
+	return c.byName || c.isOlderWithoutID() && !then.Before(c.certain())
 }
 
 // list lists servers with the labels of the selector, and maybe others; nil means all of the project. A

@@ -89,11 +89,12 @@ func (c *call) noteExhausted(err error, failed apis.Choice) error {
 	if isAboutChoice(err) {
 		key.choice = failed
 		c.exhausted.Set(key, classError{err, now.Add(skippedFor)})
-		if next, none := c.nextChoice(); none == nil {
+		if next, heldBack := c.nextChoice(); heldBack == nil {
 			return &Error{Reason: reason, Text: fmt.Sprintf("%s; next: %s", failed, next), isRetried: true, err: err}
 		}
-		for _, key.choice = range c.spec.Choices() {
-			c.exhausted.Set(key, classError{})
+		for _, choice := range c.spec.Choices() {
+			key.choice = choice
+			c.exhausted.Set(key, classError{}) // none is marked any more
 		}
 	}
 	key.choice = apis.Choice{}

@@ -397,33 +397,6 @@ func TestWhichOfTwoServersIsKept(t *testing.T) {
 	}
 }
 
-// A list that is put together from pages may show a server on two of them.
-func TestAServerThatAListShowsTwiceIsOne(t *testing.T) {
-	for name, status := range map[string]string{
-		"it runs": iaasmock.StatusActive, "it is being deleted": iaasmock.StatusDeleting} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithDeleteDuration(time.Hour))
-			id := r.makeServer("m1", nil)
-			<-time.After(time.Minute)
-			if status == iaasmock.StatusDeleting {
-				r.deleteByHand(id)
-			}
-			item := `{"id":"` + id + `","name":"m1","status":"` + status + `","machineType":"c2i.2","labels":{` +
-				`"kubernetes.io/machine":"m1","kubernetes.io/machineclass":"class-a","kubernetes.io/cluster":"shoot-a"}}`
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK,
-				Body: `{"items":[` + item + "," + item + `]}`})
-			before := r.cloud.CallCounts()["DeleteServer"]
-			if response := r.mustCreate(machine("m1")); (response.ProviderID == providerIDOf(id)) !=
-				(status == iaasmock.StatusActive) {
-				t.Errorf("the answer is %s, the server that the list shows is %s", response.ProviderID, id)
-			}
-			if deletions := r.cloud.CallCounts()["DeleteServer"] - before; status == iaasmock.StatusActive && deletions > 0 {
-				t.Error("the server that runs is to be deleted")
-			}
-		})
-	}
-}
-
 // Every event of a class makes the manager call for all of its machines: the class is not asked for again for a
 // minute, unless it is corrected. ResourceExhausted is the only code that lets the autoscaler try another pool.
 func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {

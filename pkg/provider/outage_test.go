@@ -433,8 +433,8 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 	}
 }
 
-// A call in which something has worked goes on. One that begins in the outage ends with its first failure after 30 s, so
-// that the manager comes again. A minute after the outage all is done.
+// A call in which something has worked goes on. One that begins in the outage ends with its first failure after 30 s,
+// so that the manager comes again. A minute after the outage all is done.
 func TestAnOutageOfMinutesLosesNothing(t *testing.T) {
 	const outage = 5 * time.Minute
 	for name, fault := range map[string]iaasmock.Fault{

@@ -81,9 +81,8 @@ func (i identity) machineSelector() map[string]string {
 }
 
 // scope returns the labels with which the machine's servers are listed together with others: the
-// cluster's or, without a cluster label, the class's. nil selects everything: if no label is known,
-// servers are known by ID only,
-// and a server from OpenStack may have none.
+// cluster's or, without a cluster label, the class's. nil selects the whole project: a server from
+// OpenStack may have no labels.
 func (i identity) scope() map[string]string {
 	switch {
 	case i.unlabelable, i.fromOpenStack:

@@ -20,7 +20,7 @@ func TestThePageNamesTestsThatExist(t *testing.T) {
 	files, _ := filepath.Glob("*_test.go")
 	var code strings.Builder
 	for _, file := range files {
-		content, err := os.ReadFile(file) //nolint:gosec // a file of the package
+		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

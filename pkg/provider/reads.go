@@ -87,19 +87,14 @@ func (r *readers) nicsIn(networkID string) *sharedList[NIC] {
 	})
 }
 
-// listServers lists servers without duplicates, and without DELETED ones, which do not exist.
+// listServers lists servers without DELETED ones, which do not exist.
 func (r *readers) listServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	servers, err := r.client.ListServers(ctx, labels)
 	if err != nil {
 		return nil, err
 	}
 	r.meters.listed(r.place.project, r.place.region, labels, servers)
-	seen := map[string]bool{}
-	return slices.DeleteFunc(servers, func(server Server) bool {
-		isAgain := seen[server.ID]
-		seen[server.ID] = true
-		return isAgain || server.Status == statusDeleted
-	}), nil
+	return slices.DeleteFunc(servers, func(server Server) bool { return server.Status == statusDeleted }), nil
 }
 
 // read makes a caller's own read when its turn has come.
@@ -116,8 +111,8 @@ func (r *readers) read(ctx context.Context, read func(context.Context) error) (b
 	return began, err
 }
 
-// getServer reads one server when its turn has come. While GETs fail, all of the session's wait for
-// the next attempts.
+// getServer reads one server when its turn has come. After a failed GET all of the session's wait, so
+// that an outage is not asked for each of its servers.
 func (r *readers) getServer(ctx context.Context, id string) (server *Server, began time.Time, err error) {
 	select {
 	case r.gets <- struct{}{}:

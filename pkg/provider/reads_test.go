@@ -53,9 +53,9 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 		within           time.Duration
 		down             float64
 	}{
-		"with allowedAddresses":       {addresses{"100.64.0.0/12"}, 3.3, false, false, 43 * time.Second, 1.4},
-		"without, and a restart":      {nil, 2.2, true, false, 43 * time.Second, 1.4},
-		"without, and all servers go": {nil, 2.2, false, true, 50 * time.Second, 1.6},
+		"with allowedAddresses":       {addresses{"100.64.0.0/12"}, 3.5, false, false, 43 * time.Second, 1.4},
+		"without, and a restart":      {nil, 2.5, true, false, 43 * time.Second, 1.4},
+		"without, and all servers go": {nil, 2.5, false, true, 50 * time.Second, 1.6},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c := newFleet(t, many(200), many(50), iaasmock.WithDeleteDuration(8*time.Second))

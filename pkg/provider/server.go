@@ -83,7 +83,6 @@ func (w *watch) poll(ctx context.Context) (*Server, error) {
 		return nil, w.noteNotFound(began)
 	}
 	if ends := w.reads.afterRead(ctx, err, w.state()); ends != nil || err != nil {
-		w.due = later(w.due, w.reads.retry.due())
 		return nil, ends
 	}
 	c.placeSeen = true

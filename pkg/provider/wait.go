@@ -31,7 +31,7 @@ type failures struct {
 	// call: the process may have stood still for 30 s.
 	refusals     int
 	refusedSince time.Time
-	// retry delays the next attempt.
+	// retry delays the next attempt at a list of the call's own, or at NICs.
 	retry backoff
 	// last is the error of the last attempt; nil if it succeeded.
 	last error

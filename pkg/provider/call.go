@@ -83,7 +83,7 @@ func (p *Provider) newMachineCall(
 	}
 	c.givenID = machine.Spec.ProviderID
 	if c.serverID, err = providerid.Parse(c.givenID, c.place.project); err != nil {
-		return nil, newError(ReasonInvalidProviderID, "machine %s: %v", machine.Name, err)
+		return nil, newError(ReasonInvalidInput, "machine %s: %w", machine.Name, err)
 	}
 	return c, nil
 }

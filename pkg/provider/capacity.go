@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
@@ -74,23 +73,24 @@ func (c *call) heldBack(key classKey) error {
 	return nil
 }
 
-// noteExhausted records the error of a choice's server if it exhausts the class or the choice. It
-// returns the error for the manager: Unavailable while another choice is left, so that the manager
-// calls again within seconds. Once none is left, the next attempt begins with the first again.
-func (c *call) noteExhausted(err error, failed apis.Choice) error {
+// noteExhausted records the error of a choice's server if it exhausts the class or the choice; zone is
+// the server's, "" if unknown. It returns the error for the manager: Unavailable while another choice is
+// left, so that the manager calls again within seconds. Once none is left, the next attempt begins with
+// the first again.
+func (c *call) noteExhausted(err error, failed apis.Choice, zone string) error {
 	if !isExhausted(err) {
 		return err
 	}
-	_, text := Classify(err)
-	reason, key, now := ReasonIn(text), c.specKey(), c.clock.Now()
-	if len(c.spec.Fallbacks) > 0 {
-		err = &Error{Reason: reason, Text: failed.String() + ": " + strings.TrimPrefix(text, reason.with("")), err: err}
-	}
-	if isAboutChoice(err) {
+	found, key, now := *classified(err), c.specKey(), c.clock.Now()
+	text, place := found.Text, placeOf(failed, zone)
+	found.Text, found.err = place+": "+text, err
+	if found.Reason != ReasonQuotaExceeded { // which holds for all choices
 		key.choice = failed
-		c.exhausted.Set(key, classError{err, now.Add(skippedFor)})
+		c.exhausted.Set(key, classError{&found, now.Add(skippedFor)})
 		if next, heldBack := c.nextChoice(); heldBack == nil {
-			return &Error{Reason: reason, Text: fmt.Sprintf("%s; next: %s", failed, next), isRetried: true, err: err}
+			retried := found
+			retried.Text, retried.isRetried = fmt.Sprintf("%s; next: %s: %s", place, next, text), true
+			return &retried
 		}
 		for _, choice := range c.spec.Choices() {
 			key.choice = choice
@@ -98,8 +98,20 @@ func (c *call) noteExhausted(err error, failed apis.Choice) error {
 		}
 	}
 	key.choice = apis.Choice{}
-	c.exhausted.Set(key, classError{err, now.Add(exhaustedFor)})
-	return err
+	c.exhausted.Set(key, classError{&found, now.Add(exhaustedFor)})
+	return &found
+}
+
+// placeOf names a choice's machine type and zone.
+func placeOf(choice apis.Choice, zone string) string {
+	switch {
+	case choice.AvailabilityZone != "":
+		return choice.String()
+	case zone == "":
+		return choice.MachineType + " in a zone chosen by STACKIT: the class sets no availabilityZone"
+	default:
+		return choice.MachineType + " in " + zone + ", chosen by STACKIT: the class sets no availabilityZone"
+	}
 }
 
 // noteUnseen holds back the class's POSTs after one whose server no read has shown: an account that may
@@ -112,24 +124,22 @@ func (c *call) noteUnseen(serverID string) {
 }
 
 // noteFault records what a server in ERROR shows about its class, an exhausted choice or quota or one
-// more failure, and returns the error for the manager.
+// more failure, and returns the error for the manager. Failures are counted because STACKIT does not
+// document its messages for a full zone: a second server that fails, requested after the first one failed
+// and with none ACTIVE since, lets the cluster autoscaler try another pool.
 func (c *call) noteFault(w *watch, fault error) error {
-	fault = c.noteExhausted(fault, c.choiceOf(w.server))
-	if _, text := Classify(fault); ReasonIn(text) == ReasonServerFailed && c.failsLikeOthers() {
-		return newError(ReasonServersFail, "all recent servers of the class ended in ERROR: %v", fault)
+	fault = c.noteExhausted(fault, c.choiceOf(w.server), w.server.Zone)
+	if reasonOf(fault) != ReasonServerFailed {
+		return fault
 	}
-	return fault
-}
-
-// failsLikeOthers records that a server of the class ended in ERROR, and reports whether another had
-// done so before this one was requested, with none ACTIVE since. STACKIT does not document its messages
-// for a full zone.
-func (c *call) failsLikeOthers() bool {
 	since, _ := c.failing.Lookup(c.specKey())
 	if since.IsZero() {
 		c.failing.Set(c.specKey(), c.clock.Now())
 	}
-	return !since.IsZero() && c.record().postedAt.After(since)
+	if since.IsZero() || !c.record().postedAt.After(since) {
+		return fault
+	}
+	return newError(ReasonServersFail, "all recent servers of the class ended in ERROR: %w", fault)
 }
 
 // choiceOf returns the choice that the Machine's server was created with: the last POST's or, after a

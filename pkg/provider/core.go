@@ -237,7 +237,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	case err != nil:
 		return err
 	case server.Status == statusError:
-		return faultyError(server, nil) // the request has no Secret
+		return faultyError(server, "")
 	default:
 		return nil
 	}
@@ -257,7 +257,7 @@ func (p *Provider) await(
 ) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
-		return nil, newError(ReasonNoSession, "no session for project %s has been opened yet: "+
+		return nil, newError(ReasonInvalidInput, "no session for project %s has been opened yet: "+
 			"first call a method with the Secret of the project", projectID)
 	}
 	c := p.newSessionCall(session, region)

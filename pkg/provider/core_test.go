@@ -159,7 +159,7 @@ func TestWaitUntil(t *testing.T) {
 		wait := func(of func(context.Context, string, string, string) error, id string) error {
 			return of(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)
 		}
-		wantCode(t, wait(p.WaitUntilServerRunning, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"), codes.FailedPrecondition)
+		wantCode(t, wait(p.WaitUntilServerRunning, someServerID), codes.InvalidArgument)
 		r.list() // opens a session
 		id := r.makeServer("m1", nil)
 		if err := wait(p.WaitUntilServerRunning, id); err != nil {
@@ -287,7 +287,7 @@ func TestGetMachineStatusWithoutKnownAddressesIsNoSuccess(t *testing.T) {
 		"no address yet":    {iaasmock.Fault{Status: http.StatusOK, Body: `{"items":[]}`}, codes.Unavailable},
 		"out of order":      {iaasmock.Fault{Status: http.StatusServiceUnavailable}, codes.DeadlineExceeded},
 		"connections reset": {iaasmock.Fault{DropBefore: true}, codes.DeadlineExceeded},
-		"unauthorized":      {iaasmock.Fault{Status: http.StatusUnauthorized}, codes.Unavailable}, // reads of the server work
+		"unauthorized":      {iaasmock.Fault{Status: http.StatusUnauthorized}, codes.Unauthenticated},
 		"forbidden":         {iaasmock.Fault{Status: http.StatusForbidden}, codes.PermissionDenied},
 	} {
 		bubble(t, name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
@@ -153,7 +156,7 @@ func (c *call) post(ctx context.Context, began time.Time, deleting []string) (*w
 	}
 	server, err := c.sendPost(ctx, choice)
 	if err != nil {
-		return nil, c.ended(c.noteExhausted(err, choice))
+		return nil, c.noteExhausted(err, choice, "")
 	}
 	c.hasWorked = true
 	w := c.watch(server.ID)
@@ -164,13 +167,13 @@ func (c *call) post(ctx context.Context, began time.Time, deleting []string) (*w
 
 // sendPost sends a claimed POST, and records its outcome, also after a panic.
 func (c *call) sendPost(ctx context.Context, choice apis.Choice) (server *Server, err error) {
-	err = errOutcomeUnknown
+	err = errors.New("the POST did not end")
 	defer func() {
 		id := ""
 		if err == nil {
 			id = server.ID
 		}
-		mayExist := err == nil || outcomeUnknown(err) && !isExhausted(err)
+		mayExist := err == nil || outcomeUnknown(err)
 		c.records.change(&c.ref, func(known *record) { known.postEnded(c.clock.Now(), id, mayExist) })
 	}()
 	if choice != c.spec.Choices()[0] {
@@ -184,6 +187,24 @@ func (c *call) sendPost(ctx context.Context, choice apis.Choice) (server *Server
 	return server, err
 }
 
+// outcomeUnknown reports whether a failed POST may have created a server: unless the API refused
+// it, or it was never sent. 429 is a refusal in any form.
+func outcomeUnknown(err error) bool {
+	var api *APIError
+	if !errors.As(err, &api) {
+		return true
+	}
+	var notSent *spi.NotSentError
+	switch {
+	case errors.As(err, &notSent), api.StatusCode == http.StatusTooManyRequests, isExhausted(err):
+		return false
+	case api.Status() == http.StatusRequestTimeout:
+		return true
+	default:
+		return api.Status() < http.StatusBadRequest || api.Status() >= http.StatusInternalServerError
+	}
+}
+
 // serverRequest returns the request for the Machine's server, of one of the spec's choices.
 func (c *call) serverRequest(of apis.Choice) *ServerRequest {
 	spec := *c.spec
@@ -195,7 +216,7 @@ func (c *call) serverRequest(of apis.Choice) *ServerRequest {
 // returns its fault. If the DELETE fails, the Machine's next call repeats it. A server from OpenStack
 // stays.
 func (c *call) discard(ctx context.Context, w *watch) error {
-	fault := faultyError(w.server, c.spec)
+	fault := faultyError(w.server, c.spec.UserData)
 	if c.fromOpenStack {
 		return fault
 	}
@@ -211,6 +232,13 @@ func (c *call) discard(ctx context.Context, w *watch) error {
 	}
 	c.records.change(&c.ref, func(known *record) { known.unused(w.id) })
 	return fault
+}
+
+// faultyError returns the error of a server that ended in ERROR. The API's message about it is
+// classified like the answer to a POST.
+func faultyError(server *Server, userData string) error {
+	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
+		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(userData))}
 }
 
 // awaitReady waits until the server runs, each of its NICs has an address, and the spec's NICs

@@ -272,25 +272,6 @@ func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
 	}
 }
 
-// What says that something is exhausted may pass the API's gateway as another service said it.
-func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
-	for body, status := range map[string]int{
-		`{"badRequest":{"code":400,"message":"No valid host was found."}}`:             http.StatusBadRequest,
-		`{"computeFault":{"code":500,"message":"No valid host was found."}}`:           http.StatusInternalServerError,
-		`{"forbidden":{"code":403,"message":"Quota exceeded for cores: Requested 4"}}`: http.StatusForbidden,
-		`{"NeutronError":{"message":"No more IP addresses available on network n."}}`:  http.StatusConflict,
-		`{"overLimit":{"message":"VolumeLimitExceeded: ` +
-			`Maximum number of volumes (10) exceeded"}}`: http.StatusRequestEntityTooLarge,
-	} {
-		bubble(t, body, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status, Body: body})
-			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-			r.wantCalls("CreateServer", 1)
-		})
-	}
-}
-
 const quotaExceeded = `{"code":403,"msg":"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores"}`
 
 // The DELETE of a second server, or of one whose deletion is stuck, gets no answer.

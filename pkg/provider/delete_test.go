@@ -382,7 +382,7 @@ func TestAMachineThatMayHaveAServerStays(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
 			works := r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest,
 				Body: `{"error":"invalid_grant"}`})
-			wantReason(r.t.(*testing.T), r.createErr(m), provider.ReasonCredentialsRevoked)
+			wantReason(r.t.(*testing.T), r.createErr(m), provider.ReasonCredentialsRefused)
 			works()
 			return m
 		},

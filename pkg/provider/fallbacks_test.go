@@ -268,7 +268,7 @@ func TestFallsBackAfterARestart(t *testing.T) {
 		zone, text string
 	}{
 		"a class with a zone":    {"eu01-1", first + "; next: " + second},
-		"a class without a zone": {"", "c2i.2; next: t1.1"},
+		"a class without a zone": {"", "c2i.2 in eu01-m, chosen by STACKIT: the class sets no availabilityZone; next: t1.1"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newChoosing(t, iaasmock.WithBootDuration(time.Minute))

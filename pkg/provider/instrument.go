@@ -17,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -36,7 +37,8 @@ func (p *Provider) CreateMachine(
 	ctx context.Context, request *driver.CreateMachineRequest,
 ) (*driver.CreateMachineResponse, error) {
 	request = cmp.Or(request, &driver.CreateMachineRequest{})
-	op := operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	op := operation{"CreateMachine", p.creationDeadline(request.Machine),
+		request.Machine, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.createMachine)
 }
 
@@ -48,7 +50,8 @@ func (p *Provider) InitializeMachine(
 	ctx context.Context, request *driver.InitializeMachineRequest,
 ) (*driver.InitializeMachineResponse, error) {
 	request = cmp.Or(request, &driver.InitializeMachineRequest{})
-	op := operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	op := operation{"InitializeMachine", p.creationDeadline(request.Machine),
+		request.Machine, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.initializeMachine)
 }
 
@@ -61,7 +64,7 @@ func (p *Provider) GetMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
 	request = cmp.Or(request, &driver.GetMachineStatusRequest{})
-	op := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}
+	op := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.getMachineStatus)
 }
 
@@ -76,7 +79,7 @@ func (p *Provider) DeleteMachine(
 	ctx context.Context, request *driver.DeleteMachineRequest,
 ) (*driver.DeleteMachineResponse, error) {
 	request = cmp.Or(request, &driver.DeleteMachineRequest{})
-	op := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}
+	op := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.deleteMachine)
 }
 
@@ -89,7 +92,7 @@ func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
-	op := operation{listMachines, callTimeout, nil, request.MachineClass}
+	op := operation{listMachines, callTimeout, nil, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
@@ -100,7 +103,7 @@ func (p *Provider) GetVolumeIDs(
 	ctx context.Context, request *driver.GetVolumeIDsRequest,
 ) (*driver.GetVolumeIDsResponse, error) {
 	request = cmp.Or(request, &driver.GetVolumeIDsRequest{})
-	op := operation{"GetVolumeIDs", callTimeout, nil, nil}
+	op := operation{"GetVolumeIDs", callTimeout, nil, nil, nil}
 	return observed(ctx, p, op, request, p.getVolumeIDs)
 }
 
@@ -141,6 +144,7 @@ type operation struct {
 	timeout time.Duration
 	machine *v1alpha1.Machine
 	class   *v1alpha1.MachineClass
+	secret  *corev1.Secret
 }
 
 // observed runs one driver call.
@@ -164,10 +168,11 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	elapsed, code := p.clock.Since(start), codes.OK
 	var attributes []any
 	if err != nil {
-		var text string
 		var api *APIError
-		code, text = Classify(err)
-		attributes = []any{"message", text}
+		told := *classified(err)
+		told.Text = redacted(told.Text, secretsIn(op.secret)...)
+		text := told.Error()
+		code, attributes = told.code(), []any{"message", text}
 		if errors.As(err, &api) && api.RequestID != "" {
 			attributes = append(attributes, "requestID", api.RequestID)
 		}

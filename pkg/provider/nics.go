@@ -148,7 +148,7 @@ func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 		return err
 	}
 	if len(c.missingOn(updated)) > 0 {
-		return newError(ReasonUpdateIgnored,
+		return newError(ReasonNotReady,
 			"NIC %s does not carry the allowedAddresses after its update: wanted %s, got %s",
 			nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", "))
 	}

@@ -115,7 +115,7 @@ func TestNICsGetTheAllowedAddresses(t *testing.T) {
 		"an update does nothing": {nil, func(nic string) []iaasmock.Fault {
 			return []iaasmock.Fault{{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
 				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`}}
-		}, codes.Internal, "10.9.9.9", 0},
+		}, codes.Unavailable, "10.9.9.9", 0},
 		"the NIC API is out of order": {nil, fail(503, "ListServerNICs", "ListNics", "UpdateNic"), codes.OK, "", 0},
 		"updates are out of order":    {nil, fail(503, "UpdateNic"), codes.OK, "", 0},
 		"an update is wrong":          {nil, fail(400, "UpdateNic"), codes.InvalidArgument, "", 0},

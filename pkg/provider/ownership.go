@@ -5,6 +5,7 @@ package provider
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -205,3 +206,22 @@ func rank(server *Server) int {
 		return 1
 	}
 }
+
+// notOurs returns the refusal of a server whose label does not have the value want.
+func notOurs(server *Server, label, want string) error {
+	is := fmt.Sprintf("%q", server.Labels[label])
+	if _, ok := server.Labels[label]; !ok {
+		is = "missing"
+	}
+	must := fmt.Sprintf("%q", want)
+	if want == "" {
+		must = "absent, or set in providerSpec.labels"
+	}
+	return &Error{Reason: ReasonNotOurs, Label: label, Text: fmt.Sprintf(
+		"server %s (%s) is not this machine's and is left alone: its label %s is %s: must be %s; "+
+			"restore the label if the server belongs to the machine",
+		server.ID, server.Name, label, is, must)}
+}
+
+// isNotOurs reports whether a server was refused because it is not the machine's.
+func isNotOurs(err error) bool { return reasonOf(err) == ReasonNotOurs }

@@ -218,14 +218,14 @@ func TestAMachineWithAWorkloadIdentity(t *testing.T) {
 	}
 }
 
-// The Secret that a call was handed stays as it is: the manager comes back in seconds, with
-// the token as it is then. A file is read again.
+// The Secret that a call was handed stays as it is: the manager's next call has the token as it is then. A file is read
+// again.
 func TestATokenRenewedWhileACallWaits(t *testing.T) {
 	const boot = 5 * time.Minute
 	for name, row := range map[string]struct {
 		inFile bool
 		want   codes.Code
-	}{"in the Secret": {false, codes.Unavailable}, "in a file": {true, codes.OK}} {
+	}{"in the Secret": {false, codes.Unauthenticated}, "in a file": {true, codes.OK}} {
 		bubble(t, name, func(t *testing.T) {
 			r, issuer := newRigWithIdentity(t, iaasmock.WithBootDuration(boot), iaasmock.WithTokenLifetime(time.Minute))
 			r.setToken(issuer, 90*time.Second, row.inFile)

@@ -18,6 +18,7 @@ import (
 	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
 	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -237,9 +238,9 @@ func (e *exchange) translated() *APIError {
 
 func (e *exchange) redacted(message string) string {
 	if e.request == nil {
-		return redacted(message, "", nil)
+		return redacted(message)
 	}
-	return redacted(message, e.request.Name, e.request.Spec)
+	return redacted(message, e.request.Spec.UserData)
 }
 
 // done is failure for a call without content in its answer: 204 by the document. Among other
@@ -286,9 +287,8 @@ func (e *exchange) failure(err error) error {
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		translated.Message, translated.isOfIaaS = spi.Message(answer.Body)
 	}
-	if translated.Message == "" && e.call == callCreateServer {
-		translated.foreignCause = foreignCause(answer.Body)
-	}
 	translated.shown = e.redacted(translated.Message)
+	klog.V(4).InfoS("API refused a call", "call", e.call, "status", answer.StatusCode, "message", translated.shown,
+		"requestID", translated.RequestID)
 	return translated
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -230,7 +231,7 @@ func (w *watch) isDeleteDue() bool {
 		return true
 	case w.isDeleting():
 		return now.Sub(w.sent) >= stuckTimeout
-	case isForbidden(w.steps.last):
+	case statusOf(w.steps.last) == http.StatusForbidden:
 		return now.Sub(w.sent) >= refusedRepeat
 	default:
 		return w.accepted.IsZero() || now.Sub(w.accepted) > effectTimeout

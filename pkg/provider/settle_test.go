@@ -163,7 +163,7 @@ func TestDeleteMachineForTheOrphanCollectorKeepsTheRecord(t *testing.T) {
 	})
 }
 
-// The manager comes back in seconds, with the Secret as it is then.
+// Credentials that are refused while a call waits end it: the manager's next call has the Secret as it is then.
 func TestRefusedCredentialsEndAWait(t *testing.T) {
 	refused := iaasmock.Fault{Status: http.StatusUnauthorized}
 	whileItWaits := func(r *rig, call func() error) error {
@@ -218,7 +218,7 @@ func TestRefusedCredentialsEndAWait(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(20*time.Second))
 			m := machine("m1")
-			wantCode(t, call(r, m), codes.Unavailable)
+			wantCode(t, call(r, m), codes.Unauthenticated)
 		})
 	}
 	bubble(t, "the call began so", func(t *testing.T) {

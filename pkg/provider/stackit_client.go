@@ -96,12 +96,12 @@ func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 
-// reason returns why the server failed, for texts; spec is the server's, or nil.
-func (s *Server) reason(spec *apis.ProviderSpec) error {
+// reason returns why the server failed, for texts; userData is the server's.
+func (s *Server) reason(userData string) error {
 	if s.ErrorMessage == "" {
 		return errors.New("no reason given")
 	}
-	return errors.New(redacted(s.ErrorMessage, s.Name, spec))
+	return errors.New(redacted(s.ErrorMessage, userData))
 }
 
 // ServerRequest describes a server to create.
@@ -204,8 +204,6 @@ type APIError struct {
 	// isOfIaaS is true if the answer was {code,msg}: only then a 404 proves that the resource of a read or
 	// DELETE, or the place, does not exist.
 	isOfIaaS bool
-	// foreignCause is the quota or capacity problem in an answer of another form.
-	foreignCause string
 	// shown is the version of Message for texts and logs.
 	shown string
 	// projectID is the call's project; "" for calls that the driver does not make.
@@ -231,11 +229,10 @@ func (e *APIError) Error() string {
 	switch {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
-	case e.Message == "" && e.StatusCode == http.StatusUnauthorized && e.foreignCause == "":
+	case e.Message == "" && e.StatusCode == http.StatusUnauthorized:
 		return fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode, foreignCredentials)
 	case e.Message == "":
-		return strings.TrimSuffix(fmt.Sprintf("%s: status %d, not the API's answer: %s", e.Call, e.StatusCode,
-			e.foreignCause), ": ")
+		return fmt.Sprintf("%s: status %d, not the API's answer", e.Call, e.StatusCode)
 	case e.StatusCode == http.StatusForbidden && e.projectID != "":
 		return fmt.Sprintf("%s in project %s: status %d: %s", e.Call, e.projectID, e.StatusCode, e.shown)
 	default:

@@ -65,7 +65,7 @@ func (c *call) initialize(ctx context.Context) (id string, addresses []corev1.No
 	}
 	addresses, err = w.awaitReady(ctx)
 	if errors.Is(err, errFaulty) {
-		err = faultyError(w.server, c.spec)
+		err = faultyError(w.server, c.spec.UserData)
 	}
 	return w.id, addresses, err
 }

@@ -64,7 +64,7 @@ func (f *failures) afterRead(ctx context.Context, err error, state string) error
 	case isRefusedForLong && isMissing:
 		return c.placeMissing(err)
 	case isRefusedForLong, spi.IsRefused(err), failsForLong:
-		return c.ended(err)
+		return err
 	}
 	f.retry.note(c.clock.Now(), true)
 	c.noteFailed(err)
@@ -86,7 +86,7 @@ func (c *call) noteFailed(err error) {
 }
 
 func (f *failures) countRefusal(err error, isMissing bool) {
-	if !isForbidden(err) && !isMissing && statusOf(err) != http.StatusUnauthorized {
+	if statusOf(err) != http.StatusForbidden && !isMissing && statusOf(err) != http.StatusUnauthorized {
 		f.refusals = 0
 		return
 	}
@@ -115,7 +115,7 @@ func (f *failures) afterStep(ctx context.Context, err error, state string) error
 func (c *call) placeMissing(err error) error {
 	return newError(ReasonResourceMissing, "the API answers that project %s (secret.projectId) or region %s "+
 		"(providerSpec.region, secret.region) does not exist: correct the wrong one; "+
-		"if the project was deleted, its servers are gone, too (runbooks.md, \"The project is gone\"): %v",
+		"if the project was deleted, its servers are gone, too (runbooks.md, \"The project is gone\"): %w",
 		c.place.project, c.place.region, err)
 }
 
@@ -127,13 +127,13 @@ func (c *call) late(ctx context.Context, state string) error {
 	return lateError(ctx.Err(), state)
 }
 
-// ended returns the final error of a call. If the call's credentials are refused after they have
-// worked, it is Unavailable: the manager retries within seconds, with the then current Secret.
-func (c *call) ended(err error) error {
-	if c.hasWorked && isRefused(err) {
-		return interruptedError(err)
+// lateError returns the error of a wait that ended too early: state is the last known one.
+func lateError(err error, state string) error {
+	if errors.Is(err, context.Canceled) {
+		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + state, err: err}
 	}
-	return err
+	return &Error{Reason: ReasonTimedOut, err: err,
+		Text: "the call reached its deadline, and the next call continues: " + state}
 }
 
 // sleepUntil waits until the given time; its error is the context's.

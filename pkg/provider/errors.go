@@ -400,41 +400,6 @@ func ruleOf(err error) int {
 	return slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })
 }
 
-// isServerNotFound reports whether the API itself, not a gateway, answered that a server does not
-// exist. An answer about the project or region does not count.
-func isServerNotFound(err error) bool {
-	var api *APIError
-	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && IsNotFound(err)
-}
-
-// IsNotFound reports whether the API itself answered that the requested resource does not exist. A
-// gateway's answer does not count, nor does an answer about the project or region.
-func IsNotFound(err error) bool {
-	var api *APIError
-	return errors.As(err, &api) && api.isMissing() && !placeWords.MatchString(api.Message)
-}
-
-// isMissing reports whether the IaaS API answered 404 or 410. Gateways write other 404s.
-func (e *APIError) isMissing() bool {
-	return e.isOfIaaS && (e.Status() == http.StatusNotFound || e.Status() == http.StatusGone)
-}
-
-// IsPlaceMissing reports whether the IaaS API answered that the project or region does not exist.
-// Every 404 to a list of servers means this.
-func IsPlaceMissing(err error) bool {
-	var api *APIError
-	return errors.As(err, &api) && api.isMissing() && (api.Call == callListServers || placeWords.MatchString(api.Message))
-}
-
-// statusOf returns the status with which the API itself answered a failed call; 0 if it did not.
-func statusOf(err error) int {
-	var api *APIError
-	if errors.As(err, &api) {
-		return api.Status()
-	}
-	return 0
-}
-
 // isExhausted reports whether an error is about quota, capacity or a machine type that does not exist.
 func isExhausted(err error) bool { return reasonOf(err).Code() == codes.ResourceExhausted }
 

@@ -46,8 +46,8 @@ func (w *watch) awaitConnection(ctx context.Context) (connection, error) {
 		if err = w.steps.afterRead(ctx, err, w.state()); err != nil || w.steps.last == nil {
 			return known, err
 		}
-		if err = w.call.sleepUntil(ctx, w.steps.retry.due()); err != nil {
-			return known, err
+		if w.call.sleepUntil(ctx, w.steps.retry.due()) != nil {
+			return known, w.call.late(ctx, w.state())
 		}
 	}
 }

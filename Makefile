@@ -28,8 +28,8 @@ ENVTEST_VERSION := 1.36.2
 ENVTEST_INDEX   ?=
 CONTROLPLANE    ?=
 
-# The nested modules under hack/tools and test/monitoring are modules of their own, also where
-# somebody keeps a go.work above this folder.
+# The nested modules under hack/tools are modules of their own, also where somebody keeps a go.work
+# above this folder.
 export GOWORK := off
 
 # Compilers that collect less garbage are a little faster, and so is the linter.
@@ -49,7 +49,7 @@ RACE ?= $(if $(filter 1,$(CGO)),-race)
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema/go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema/go.mod hack/tools/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -279,9 +279,8 @@ test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local env
 
 # Not among the unit tests: promtool takes minutes to build the first time.
 .PHONY: test-monitoring
-test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition with Prometheus' and Alertmanager's own code.
+test-monitoring: $(BIN)/promtool ## Tests of alerts and dashboard with Prometheus' own tool.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
-	$(GO) -C $(MONITORING_PKG)/alertmanager test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration

@@ -20,9 +20,7 @@ import (
 // client-go's leader election, and that provider's metric.
 type leadership struct{ began atomic.Pointer[time.Time] }
 
-// newLeadership returns the leadership of this process. Without leader election, it leads from its start. client-go
-// accepts only one metrics provider, so its own metric leader_election_master_status is missing; stackit_leader
-// replaces it.
+// newLeadership returns the leadership of this process. Without leader election, it leads from its start.
 func newLeadership(election options.LeaderElectionConfiguration) *leadership {
 	l := &leadership{}
 	if election.LeaderElect {
@@ -44,13 +42,13 @@ func (l *leadership) actingSince() time.Time {
 	return time.Time{}
 }
 
-// show registers a metric that is 1 while this process leads.
+// show registers a metric that is 1 while this process leads. Other Kubernetes components get it from component-base.
+// client-go accepts only one metrics provider, and component-base's does not tell when the leadership began.
 func (l *leadership) show(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "stackit_leader",
-		Help: "1 if this process leads or runs without leader election, else 0. " +
-			"Replaces client-go's leader_election_master_status: client-go reports to a single receiver, " +
-			"which the sidecar uses to record when its leadership began.",
+		Name:        "leader_election_master_status",
+		Help:        "1 if this process holds the lease, or runs without leader election, else 0.",
+		ConstLabels: prometheus.Labels{"name": "machine-controller"}, // MCM's lease (v0.62.1 app.go:181)
 	}, func() float64 {
 		if l.actingSince().IsZero() {
 			return 0

@@ -120,23 +120,27 @@ func TestLeadership(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		l.show(registry)
 		families, err := registry.Gather()
-		if err != nil || len(families) != 1 || families[0].GetName() != "stackit_leader" {
+		if err != nil || len(families) != 1 || families[0].GetName() != "leader_election_master_status" {
 			t.Fatalf("%v, %v", families, err)
 		}
-		return families[0].GetMetric()[0].GetGauge().GetValue()
+		metric := families[0].GetMetric()[0]
+		if label := metric.GetLabel()[0]; label.GetName() != "name" || label.GetValue() != "machine-controller" {
+			t.Errorf("its label is %s, want the lease's name", label)
+		}
+		return metric.GetGauge().GetValue()
 	}
 	before := time.Now()
 	alone := newLeadership(options.LeaderElectionConfiguration{})
 	if since := alone.actingSince(); since.Before(before) || since.After(time.Now()) || leads(alone) != 1 {
-		t.Errorf("without leader election it acts since %s, stackit_leader is %v, want now and 1", since, leads(alone))
+		t.Errorf("without leader election it acts since %s, the metric is %v, want now and 1", since, leads(alone))
 	}
 	l := &leadership{}
 	if since := l.actingSince(); !since.IsZero() || leads(l) != 0 {
-		t.Errorf("it acts since %s before it leads, stackit_leader is %v", since, leads(l))
+		t.Errorf("it acts since %s before it leads, the metric is %v", since, leads(l))
 	}
 	l.NewLeaderMetric().On("machine-controller")
 	if since := l.actingSince(); since.Before(before) || leads(l) != 1 {
-		t.Errorf("it acts since %s once it leads, stackit_leader is %v, want now and 1", since, leads(l))
+		t.Errorf("it acts since %s once it leads, the metric is %v, want now and 1", since, leads(l))
 	}
 }
 

@@ -26,8 +26,8 @@ type targetToken struct {
 
 func newTargetToken(kubeconfig string) *targetToken {
 	return &targetToken{kubeconfig: kubeconfig, expiry: prometheus.NewDesc("stackit_target_token_expiry_timestamp_seconds",
-		"Expiry of the token for the target cluster (its exp), in Unix seconds. Absent for a token issued for a week "+
-			"or less, for a login without a token or without exp, and for the pod's own cluster.", nil, nil)}
+		"Expiry of the token for the target cluster, in Unix seconds. Absent for a token issued for a week or less, "+
+			"and for a login without a token.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.

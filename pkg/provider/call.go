@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -116,7 +117,7 @@ func (p *Provider) newCall(
 	p.warn(in)
 	c := p.newSessionCall(session, in.Spec.Region)
 	c.identity, c.spec, c.specHash, c.networkErrors = in.identity, in.Spec, in.specHash, in.network
-	p.meters.nameClass(c.class, session.KeyExpiry)
+	p.meters.keyExpires(c.class, session.KeyExpiry)
 	if machine != nil {
 		c.ref = *refTo(machine)
 		c.isDeleted = machine.DeletionTimestamp != nil
@@ -150,6 +151,15 @@ func (p *Provider) warn(in *inputs) {
 			"its servers are distinguished from other clusters' only by the names of Machine and class",
 			"machineClass", loggable(class))
 	}
+}
+
+// maxLogged limits a logged ProviderID or name, in bytes: a ProviderID of ours has 84. Each call
+// logs them, and the author of a Machine may choose a megabyte.
+const maxLogged = 128
+
+// loggable returns a printable part of text from outside: klog quotes it only if it has one line.
+func loggable(text string) string {
+	return printable(strings.ToValidUTF8(text[:min(len(text), maxLogged)], ""))
 }
 
 // record returns a copy of the Machine's record.

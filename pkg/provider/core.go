@@ -174,6 +174,7 @@ func (p *Provider) listMachines(
 	if err != nil {
 		return nil, err
 	}
+	var servers []Server
 	for i := range listed.items {
 		server := &listed.items[i]
 		name := server.Labels[StackitMachineLabel]
@@ -182,7 +183,9 @@ func (p *Provider) listMachines(
 			continue
 		}
 		machines[providerid.Format(c.place.project, server.ID)] = name
+		servers = append(servers, *server)
 	}
+	c.meters.listed(c.class, servers)
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }
 

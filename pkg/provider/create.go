@@ -177,7 +177,6 @@ func (c *call) sendPost(ctx context.Context, choice apis.Choice) (server *Server
 		c.records.change(&c.ref, func(known *record) { known.postEnded(c.clock.Now(), id, mayExist) })
 	}()
 	if choice != c.spec.Choices()[0] {
-		c.meters.fellBack(c.class, choice)
 		klog.InfoS("Requesting a server with a fallback of its MachineClass", "machine", c.machine, "machineClass", c.class,
 			"machineType", choice.MachineType, "zone", choice.AvailabilityZone)
 	}

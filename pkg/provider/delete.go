@@ -136,14 +136,14 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 		err = checkTag(server)
 	}
 	if isNotOurs(err) {
-		c.meters.orphanRefusals.Inc()
+		c.meters.orphans.WithLabelValues(deletionRefused).Inc()
 	}
 	if err != nil || server == nil {
 		return err
 	}
 	err = w.sendDelete(ctx)
 	if err == nil && !w.firstAccepted.IsZero() {
-		c.meters.orphans.Inc()
+		c.meters.orphans.WithLabelValues(deletionAccepted).Inc()
 	}
 	return err
 }

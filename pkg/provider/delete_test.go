@@ -266,7 +266,7 @@ func TestOrphansHoldUpNobody(t *testing.T) {
 		if _, listed := run(); listed != 1 {
 			t.Errorf("%d orphans are listed, want the stuck one", listed)
 		}
-		r.wantSeries(metricOrphans, map[string]float64{"": 20}) // the stuck one was asked for twice
+		r.wantSeries(metricOrphans, map[string]float64{"accepted": 20, "refused": 0}) // the stuck one was asked for twice
 		<-time.After(time.Minute)
 		r.wantNothingLeft()
 	})

@@ -377,14 +377,3 @@ func TestAFallbackInErrorIsNoRowOfFailures(t *testing.T) {
 		wantCode(t, r.createErr(machine("m1")), codes.Internal)
 	})
 }
-
-// Whoever reads the metrics learns what was fallen back to, by class, and where servers are.
-func TestFallbacksAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newChoosing(t, iaasmock.WithBootDuration(time.Millisecond))
-		r.fill(full, first)
-		r.mustCreateAsManager(machine("m1"))
-		r.list()
-		r.wantSeries("stackit_fallbacks_total", map[string]float64{"class-a t1.1 eu01-1": 1})
-	})
-}

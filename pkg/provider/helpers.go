@@ -90,31 +90,22 @@ func serverFromSDK(server *iaas.Server) Server {
 		Labels:       stringValues(server.Labels),
 		Metadata:     stringValues(server.Metadata),
 		CreatedAt:    server.GetCreatedAt(),
-		Maintenance:  maintenanceFromSDK(server.MaintenanceWindow),
 	}
-}
-
-func maintenanceFromSDK(window *iaas.ServerMaintenance) *Maintenance {
-	if window == nil {
-		return nil
-	}
-	return &Maintenance{Status: window.Status, StartsAt: window.StartsAt}
 }
 
 // oddServer is a server that the SDK's decoder refuses. ID, name, labels and metadata determine whose
 // a server is, so they must have their types: without its labels, a server would be missed, and a
 // second one made.
 type oddServer struct {
-	ID                string
-	Name              string
-	Labels            map[string]any
-	Metadata          map[string]any
-	Status            tolerant[string]
-	ErrorMessage      tolerant[string]
-	MachineType       tolerant[string]
-	AvailabilityZone  tolerant[string]
-	CreatedAt         tolerant[time.Time]
-	MaintenanceWindow tolerant[*Maintenance]
+	ID               string
+	Name             string
+	Labels           map[string]any
+	Metadata         map[string]any
+	Status           tolerant[string]
+	ErrorMessage     tolerant[string]
+	MachineType      tolerant[string]
+	AvailabilityZone tolerant[string]
+	CreatedAt        tolerant[time.Time]
 }
 
 func (s *oddServer) server() Server {
@@ -128,7 +119,6 @@ func (s *oddServer) server() Server {
 		Labels:       stringValues(s.Labels),
 		Metadata:     stringValues(s.Metadata),
 		CreatedAt:    s.CreatedAt.value,
-		Maintenance:  s.MaintenanceWindow.value,
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -92,7 +91,7 @@ func (p *Provider) ListMachines(
 	ctx context.Context, request *driver.ListMachinesRequest,
 ) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
-	op := operation{listMachines, callTimeout, nil, request.MachineClass, request.Secret}
+	op := operation{"ListMachines", callTimeout, nil, request.MachineClass, request.Secret}
 	return observed(ctx, p, op, request, p.listMachines)
 }
 
@@ -159,7 +158,7 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	defer cancel()
 	start := p.clock.Now()
 	if op.class != nil {
-		p.meters.called(op.class.Name)
+		p.meters.name(op.class.Name)
 	}
 	response, err := func() (response *Response, err error) {
 		defer recovered(&err)
@@ -177,17 +176,11 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 			attributes = append(attributes, "requestID", api.RequestID)
 		}
 		err = status.Error(code, text) // the form that the manager decodes
-		if op.name == listMachines {
-			p.meters.orphanRunEnded()
-		}
 	}
 	op.measure(code, elapsed)
 	op.log(code, elapsed, calls.Load(), attributes)
 	return response, err
 }
-
-// listMachines is the method with which the manager's orphan run names the classes.
-const listMachines = "ListMachines"
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {
 	switch code {
@@ -208,15 +201,6 @@ func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, att
 		fields = append(fields, "machineClass", loggable(o.class.Name))
 	}
 	klog.InfoS(o.name, append(fields, attributes...)...)
-}
-
-// maxLogged limits a logged ProviderID or name, in bytes: a ProviderID of ours has 84. Each call
-// logs them, and the author of a Machine may choose a megabyte.
-const maxLogged = 128
-
-// loggable returns a printable part of text from outside: klog quotes it only if it has one line.
-func loggable(text string) string {
-	return printable(strings.ToValidUTF8(text[:min(len(text), maxLogged)], ""))
 }
 
 // recovered, when deferred, turns a panic into an error in err, and logs its stack.

@@ -214,9 +214,6 @@ func (l *leftovers) delete(ctx context.Context, one *leftover) (stays bool, err 
 		l.left[one.what] = true
 		klog.InfoS("Not deleting a resource that has the Machine's name",
 			"machine", l.machine, "what", one.what, "why", one.whyStays)
-		if one.whyStays == bootableUnknown {
-			l.meters.volumesLeft.Inc()
-		}
 		return true, nil
 	case one.whyStays != "":
 		return true, nil
@@ -282,9 +279,6 @@ func (l *leftovers) list(ctx context.Context, due time.Time) (found []leftover, 
 	return found, nil
 }
 
-// bootableUnknown is why a possible data volume stays.
-const bootableUnknown = "the API does not say whether it is bootable"
-
 func (l *leftovers) volume(volume *Volume) leftover {
 	one := leftover{
 		what: "volume " + volume.ID, serverID: volume.ServerID,
@@ -292,7 +286,7 @@ func (l *leftovers) volume(volume *Volume) leftover {
 		delete:     func(ctx context.Context) error { return l.client.DeleteVolume(ctx, volume.ID) },
 	}
 	if volume.Bootable == nil && !one.isChanging {
-		one.whyStays = bootableUnknown
+		one.whyStays = "the API does not say whether it is bootable"
 	}
 	return one
 }

@@ -140,7 +140,7 @@ func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Drive
 	}
 	p.initMeters()
 	if p.registerer != nil { // counters are visible before their first event
-		p.registerer.MustRegister(p.meters)
+		p.registerer.MustRegister(p.meters.collectors()...)
 	}
 	return p
 }

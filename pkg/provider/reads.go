@@ -93,7 +93,6 @@ func (r *readers) listServers(ctx context.Context, labels map[string]string) ([]
 	if err != nil {
 		return nil, err
 	}
-	r.meters.listed(r.place.project, r.place.region, labels, servers)
 	return slices.DeleteFunc(servers, func(server Server) bool { return server.Status == statusDeleted }), nil
 }
 

@@ -66,16 +66,6 @@ type Server struct {
 	// tags there.
 	Metadata  map[string]string
 	CreatedAt time.Time
-	// Maintenance is the announced maintenance of the server's host; nil if there is none.
-	Maintenance *Maintenance
-}
-
-// Maintenance is an announced maintenance window of a server's host. STACKIT announces it about a
-// day in advance.
-type Maintenance struct {
-	// Status is PLANNED or ONGOING. The API may add other values.
-	Status   string
-	StartsAt time.Time
 }
 
 // States of a server that the driver distinguishes; in any other state it waits. The API may add

@@ -32,7 +32,7 @@ type authenticated struct {
 // once more with a new token: tokens can be revoked before they expire. A POST is sent again only
 // if the API itself, not a gateway, refused it.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, token, err := a.send(request, nil)
+	response, token, err := a.send(request)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
@@ -40,16 +40,15 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 	if request.Method == http.MethodPost && isForeign(response) {
 		return response, nil
 	}
-	again, _, err := a.send(request, response)
+	again, _, err := a.send(request)
 	if isHeldBack(err) && request.Context().Err() != nil { // there was no time for the repetition
 		again, err = response, nil
 	}
 	return again, err
 }
 
-// send returns the answer, and the request's token. before is the answer that led to the
-// repetition; nil the first time.
-func (a *authenticated) send(request *http.Request, before *http.Response) (*http.Response, string, error) {
+// send returns the answer, and the request's token.
+func (a *authenticated) send(request *http.Request) (*http.Response, string, error) {
 	token, err := a.tokens.get(request.Context())
 	if err != nil {
 		return nil, "", notSent(err)
@@ -59,9 +58,6 @@ func (a *authenticated) send(request *http.Request, before *http.Response) (*htt
 		return nil, "", notSent(err)
 	}
 	try.Header.Set("Authorization", "Bearer "+token)
-	if before != nil {
-		countRetry(request, before)
-	}
 	response, err := a.next.RoundTrip(try)
 	return response, token, err
 }
@@ -173,23 +169,10 @@ func (t *tokenSource) drop(refused string) {
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
 		token, expires, err = t.fetchOnce()
-		result := tokenResult(err)
-		tokenFetches.WithLabelValues(result).Inc()
-		if result != tokenFailed || attempt == tokenAttempts {
+		if err == nil || IsRefused(err) || attempt == tokenAttempts {
 			return token, expires, err
 		}
 		<-t.clock.After(backoff(attempt, t.jitter()))
-	}
-}
-
-func tokenResult(err error) string {
-	switch {
-	case err == nil:
-		return tokenGranted
-	case IsRefused(err):
-		return tokenRefused
-	default:
-		return tokenFailed
 	}
 }
 

@@ -86,7 +86,7 @@ type fenced struct {
 // RoundTrip implements http.RoundTripper.
 func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	for held := f.fence.tick(); held > 0; held = f.fence.tick() {
-		if err := waitFor(request.Context(), f.fence.clock, held, waitPause); err != nil {
+		if err := Sleep(request.Context(), f.fence.clock, held); err != nil {
 			return nil, notSent(fmt.Errorf("waiting after a pause of this process: %w", err))
 		}
 		if err := f.waitTurn(request); err != nil {

@@ -20,7 +20,6 @@ type limited struct {
 	next http.RoundTripper
 	// limiter limits the process's API calls; nil means no limit.
 	limiter *rate.Limiter
-	clock   clock.PassiveClock
 	// writers admits one write at a time to the limiter, so that at most one is ahead of a read. All
 	// sessions share it.
 	writers chan struct{}
@@ -41,8 +40,6 @@ func (l *limited) waitTurn(request *http.Request) error {
 	if l.limiter == nil {
 		return nil
 	}
-	start := l.clock.Now()
-	defer func() { callWaits.WithLabelValues(string(waitRateLimit)).Add(l.clock.Since(start).Seconds()) }()
 	ctx := request.Context()
 	if request.Method != http.MethodGet {
 		select {
@@ -78,14 +75,6 @@ func sleepUntil(ctx context.Context, clock clock.Clock, duration time.Duration, 
 	case <-woken:
 		return nil
 	}
-}
-
-// waitFor is a Sleep that adds the time to the reason's metric.
-func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, reason waitReason) error {
-	start := clock.Now()
-	err := Sleep(ctx, clock, duration)
-	callWaits.WithLabelValues(string(reason)).Add(clock.Since(start).Seconds())
-	return err
 }
 
 const (
@@ -125,8 +114,6 @@ func (r *Reads) Wait(ctx context.Context) error {
 	if r == nil {
 		return ctx.Err()
 	}
-	start := r.clock.Now()
-	defer func() { callWaits.WithLabelValues(string(waitReadLimit)).Add(r.clock.Since(start).Seconds()) }()
 	select {
 	case r.queue <- struct{}{}:
 		defer func() { <-r.queue }()

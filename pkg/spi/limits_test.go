@@ -33,8 +33,6 @@ func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
 				2*firstReadPause.Seconds(), 4*firstReadPause.Seconds(), maxPause.Seconds()),
 		},
 		"../../cmd/machine-controller/README.md": {fmt.Sprintf("%d a second for each Secret", readsPerSecond)},
-		"../../kubernetes/monitoring/README.md": {fmt.Sprintf("read_limit (%d reads per second for each Secret)",
-			readsPerSecond)},
 	})
 }
 

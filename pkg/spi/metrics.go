@@ -24,7 +24,7 @@ import (
 const metricsProvider = "stackit"
 
 // component distinguishes this program's series from those of STACKIT's other controllers, which
-// share the names, labels and buckets of the first three metrics.
+// share the names, labels and buckets of these metrics.
 const component = "machine-controller-manager-provider-stackit"
 
 // attemptLabels are the labels that these controllers share. No outside input can add arbitrary
@@ -33,15 +33,13 @@ var attemptLabels = []string{"host", "method", "operation", "status_code"}
 
 var (
 	httpRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_http_requests_total",
-		Help: "HTTP attempts against STACKIT's APIs by the SDK's name of the operation and status code " +
-			"(network_error: no answer).",
+		Name:        "stackit_api_http_requests_total",
+		Help:        "HTTP attempts against STACKIT's APIs.",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_http_errors_total",
-		Help: "HTTP attempts against STACKIT's APIs that failed: no answer (network_error) " +
-			"or a status code of 400 or more, 404 included.",
+		Name:        "stackit_api_http_errors_total",
+		Help:        "HTTP attempts against STACKIT's APIs without an answer or with a status code of 400 or more.",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -52,81 +50,12 @@ var (
 		// every attempt that took longer.
 		Buckets: prometheus.DefBuckets,
 	}, attemptLabels)
-	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_http_retries_total",
-		Help: "Retries of HTTP requests against STACKIT's APIs, " +
-			"by the status code of the previous answer (network_error: no answer).",
-	}, []string{"method", "operation", "status_code"})
-	gatewayAnswers = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_gateway_answers_total",
-		Help: "Answers to calls of the IaaS API that are not in the API's format, whatever their status: " +
-			"pages and texts of a gateway in front of it.",
-	}, []string{"operation"})
-	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_wait_seconds_total",
-		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: " +
-			"rate_limit (--stackit-api-qps), read_limit (8 reads per second for each Secret), " +
-			"retry_after (the API asked for it), pace (writes, while too many of the same kind are in flight, " +
-			"and after such writes failed), pause (after a pause of the process).",
-	}, []string{"reason"})
-	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_token_fetches_total",
-		Help: "Requests for an access token by result: granted, refused (the token endpoint refused the credentials, " +
-			"or they cannot be used), failed (any other reason, such as no answer).",
-	}, []string{"result"})
-)
-
-// waitReason is the reason for which an API call waits before it is sent.
-type waitReason string
-
-const (
-	// waitRateLimit is PluginSPIImpl.Limiter, which bounds the calls of the process.
-	waitRateLimit waitReason = "rate_limit"
-	// waitReadLimit is Session.Reads, which bounds the reads of a session, and pauses them after a 429.
-	waitReadLimit waitReason = "read_limit"
-	// waitRetryAfter is the API's own Retry-After header.
-	waitRetryAfter waitReason = "retry_after"
-	// waitForPace is the in-flight limit of a kind of writes, and its pauses: see paced.
-	waitForPace waitReason = "pace"
-	// waitPause is the Fence, after a pause of the process.
-	waitPause waitReason = "pause"
-)
-
-// Results of a request for an access token.
-const (
-	tokenGranted = "granted"
-	tokenRefused = "refused"
-	tokenFailed  = "failed"
 )
 
 // RegisterMetrics registers the metrics of all sessions of the process. Call it only from main:
 // programs that merely import this package, such as mcm-stackit, must not register metrics.
 func RegisterMetrics(registerer prometheus.Registerer) {
-	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, gatewayAnswers, callWaits, tokenFetches)
-}
-
-// init creates the series whose label values are known, so that they start at 0: Prometheus does
-// not see the first event of a counter that starts at 1.
-func init() {
-	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
-		callWaits.WithLabelValues(string(reason))
-	}
-	for _, operation := range operations {
-		gatewayAnswers.WithLabelValues(operation.name)
-	}
-	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {
-		tokenFetches.WithLabelValues(result)
-	}
-}
-
-// countRetry counts a request that is sent again; before is the answer that led to it, nil without
-// one.
-func countRetry(request *http.Request, before *http.Response) {
-	code := 0
-	if before != nil {
-		code = before.StatusCode
-	}
-	httpRetries.WithLabelValues(request.Method, operationOf(request), statusLabel(code)).Inc()
+	registerer.MustRegister(httpRequests, httpErrors, httpDuration)
 }
 
 type callsKey struct{}
@@ -180,9 +109,6 @@ func observe(
 	}
 	httpRequests.WithLabelValues(labels...).Inc()
 	httpDuration.WithLabelValues(labels...).Observe(elapsed.Seconds())
-	if err == nil && service != serviceToken && isForeign(response) {
-		gatewayAnswers.WithLabelValues(operation).Inc()
-	}
 	if err != nil {
 		err = withoutAnswer(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
@@ -56,14 +54,10 @@ func counted(t *testing.T, name string, values ...string) (sum float64) {
 	return sum
 }
 
-func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
+func TestAttemptsAreCounted(t *testing.T) {
 	const (
 		requests = "stackit_api_http_requests_total"
 		failed   = "stackit_api_http_errors_total"
-		retries  = "stackit_api_http_retries_total"
-		gateway  = "stackit_api_gateway_answers_total"
-		waits    = "stackit_api_wait_seconds_total"
-		tokens   = "stackit_token_fetches_total"
 		// The manager's own.
 		mcmRequests = "mcm_cloud_api_requests_total"
 		mcmFailed   = "mcm_cloud_api_requests_failed_total"
@@ -75,57 +69,32 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 		want   float64
 	}
 	lists := labels{component, "iaas.invalid", "ListServers", "GET"}
+	tokens := labels{component, "accounts.stackit.cloud", "GetAccessToken", "POST"}
 	for name, row := range map[string]struct {
-		fault   fault.Fault
-		limiter *rate.Limiter
-		// calls that are made, attempts that they take.
-		calls, attempts int64
-		want            []series
+		fault fault.Fault
+		// attempts that the call takes.
+		attempts int64
+		want     []series
 	}{
-		"nothing happens": {calls: 1, attempts: 1, want: []series{
-			{requests, append(lists, "200"), 1}, {requests, lists, 1}, {failed, lists, 0},
-			{requests, labels{component, "accounts.stackit.cloud", "GetAccessToken", "POST", "200"}, 1},
-			{mcmRequests, labels{"servers"}, 1}, {mcmFailed, labels{"servers"}, 0}, {mcmRequests, labels{"token"}, 1},
-			{retries, nil, 0}, {gateway, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, labels{"granted"}, 1}}},
-		"the API is out of order, and says for how long": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable,
-				Header: http.Header{"Retry-After": {"3"}}},
-			calls: 1, attempts: 2,
-			want: []series{{retries, labels{"ListServers", "GET", "503"}, 1}, {retries, nil, 1},
-				{requests, append(lists, "503"), 1}, {failed, append(lists, "503"), 1}, {failed, lists, 1},
-				{mcmRequests, labels{"servers"}, 2}, {mcmFailed, labels{"servers"}, 1},
-				{waits, labels{"retry_after"}, 3 - backoff(1, 0).Seconds()}}},
-		"the API hangs up": {
-			fault: fault.Fault{Operation: "ListServers", Count: 2, DropBefore: true}, calls: 1, attempts: 3,
-			want: []series{{retries, labels{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2},
-				{failed, append(lists, "network_error"), 2}, {mcmFailed, labels{"servers"}, 2}}},
-		"a gateway answers": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden, Body: "<html>"}, calls: 2,
+		"nothing happens": {attempts: 1, want: []series{
+			{requests, append(lists, "200"), 1}, {requests, lists, 1}, {failed, lists, 0}, {requests, append(tokens, "200"), 1},
+			{mcmRequests, labels{"servers"}, 1}, {mcmFailed, labels{"servers"}, 0}, {mcmRequests, labels{"token"}, 1}}},
+		"the API is out of order": {
+			fault:    fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable},
 			attempts: 2,
-			want:     []series{{gateway, labels{"ListServers"}, 1}, {gateway, nil, 1}, {failed, append(lists, "403"), 1}}},
-		"a gateway answers with success": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: " <html>"}, calls: 1,
-			attempts: 1, want: []series{{gateway, labels{"ListServers"}, 1}}},
-		"the API refuses": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusForbidden}, calls: 1, attempts: 1,
-			want: []series{{gateway, nil, 0}}},
-		"the token is refused": {
-			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized}, calls: 1, attempts: 2,
-			want: []series{{retries, labels{"ListServers", "GET", "401"}, 1}, {tokens, labels{"granted"}, 2}}},
+			want: []series{{requests, append(lists, "503"), 1}, {failed, append(lists, "503"), 1}, {failed, lists, 1},
+				{mcmRequests, labels{"servers"}, 2}, {mcmFailed, labels{"servers"}, 1}}},
+		"the API hangs up": {
+			fault: fault.Fault{Operation: "ListServers", Count: 2, DropBefore: true}, attempts: 3,
+			want: []series{{failed, append(lists, "network_error"), 2}, {mcmFailed, labels{"servers"}, 2}}},
 		"the key is refused": {
-			fault: refused, calls: 1,
-			want: []series{{tokens, labels{"refused"}, 1}, {tokens, nil, 1}, {mcmFailed, labels{"token"}, 1},
-				{gateway, nil, 0}}},
+			fault: refused, want: []series{{failed, tokens, 1}, {mcmFailed, labels{"token"}, 1}, {requests, lists, 0}}},
 		"the token endpoint is out of order": {
-			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway}, calls: 1,
-			want: []series{{tokens, labels{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},
-		"the limit of the process": {limiter: rate.NewLimiter(0.5, 1), calls: 3, attempts: 3,
-			want: []series{{waits, labels{"rate_limit"}, 4}, {waits, nil, 4}}},
+			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway},
+			want:  []series{{failed, append(tokens, "502"), tokenAttempts}}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			r.sessions.Limiter = row.limiter
-			r.sessions.Jitter = func() float64 { return 0 }
 			if row.fault.Operation != "" {
 				r.cloud.Inject(row.fault)
 			}
@@ -134,12 +103,9 @@ func TestAttemptsRetriesAndWaitsAreCounted(t *testing.T) {
 				before = append(before, counted(t, series.name, series.values...))
 			}
 			ctx, attempts := WithCallCount(t.Context())
-			for range row.calls {
-				_ = list(ctx, r.session())
-			}
+			_ = list(ctx, r.session())
 			for i, series := range row.want {
-				got := counted(t, series.name, series.values...) - before[i]
-				if math.Abs(got-series.want) > 0.01 {
+				if got := counted(t, series.name, series.values...) - before[i]; got != series.want {
 					t.Errorf("%s%v is %v more, want %v", series.name, series.values, got, series.want)
 				}
 			}

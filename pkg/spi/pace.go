@@ -65,10 +65,8 @@ type kind struct {
 	// limit is how many attempts may be in flight.
 	limit int
 	// lastSent is when the last attempt was sent.
-	lastSent time.Time
-	// pausedUntil is the end of the pause, reason its cause.
+	lastSent    time.Time
 	pausedUntil time.Time
-	reason      waitReason
 	// pause is half of the next pause at limit 1, before the random factor.
 	pause time.Duration
 	// refusal is the error of a request that is not sent. It has the status of the last answer that
@@ -143,9 +141,7 @@ func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 		held = true
 		start := p.clock.Now()
 		err = sleepUntil(ctx, p.clock, min(until.duration, left), until.changed)
-		elapsed := p.clock.Since(start)
-		callWaits.WithLabelValues(string(until.reason)).Add(elapsed.Seconds())
-		shared.waited += elapsed
+		shared.waited += p.clock.Since(start)
 		if err != nil {
 			return 0, fmt.Errorf("waiting to send the request: %w", err)
 		}
@@ -155,7 +151,6 @@ func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
 // delay is how long an attempt waits: for the duration, or until changed is closed.
 type delay struct {
 	duration time.Duration
-	reason   waitReason
 	changed  <-chan struct{}
 }
 
@@ -180,9 +175,9 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit i
 	case left <= 0, tooLong:
 		return 0, delay{}, k.refusal
 	case paused > 0:
-		return 0, delay{paused, k.reason, k.changed}, nil
+		return 0, delay{paused, k.changed}, nil
 	case !k.isRead() && k.inFlight >= k.limit && hangs > 0:
-		return 0, delay{hangs, waitForPace, k.changed}, nil
+		return 0, delay{hangs, k.changed}, nil
 	}
 	k.lastSent = now
 	if !k.isRead() {
@@ -212,14 +207,14 @@ func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
 		k.limit, k.refusal = max(k.limit/2, 1), refusalAfter(response, err)
 		if limit == 1 {
 			k.pause = min(max(2*k.pause, firstPause), maxPause)
-			k.holdUntil(now.Add(p.times(k.pause, 0.5)), waitForPace)
+			k.holdUntil(now.Add(p.times(k.pause, 0.5)))
 		}
 	case !k.isRead():
 		k.limit, k.pause = min(2*k.limit, maxInFlight), k.pause/2
 	}
 	if asked := retryAfter(response, now); asked > 0 {
 		k.refusal = refusalAfter(response, err)
-		k.holdUntil(now.Add(p.times(asked, 1)), waitRetryAfter)
+		k.holdUntil(now.Add(p.times(asked, 1)))
 	}
 }
 
@@ -245,9 +240,9 @@ func isFailure(method string, response *http.Response, err error) bool {
 }
 
 // holdUntil starts a pause, unless a later end is already set.
-func (k *kind) holdUntil(end time.Time, reason waitReason) {
+func (k *kind) holdUntil(end time.Time) {
 	if end.After(k.pausedUntil) {
-		k.pausedUntil, k.reason = end, reason
+		k.pausedUntil = end
 	}
 }
 

@@ -403,7 +403,6 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 		bubble(t, paused, func(t *testing.T) {
 			seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
 			session := sessionWith(t, seen, 0)
-			before := counted(t, "stackit_api_wait_seconds_total", "retry_after")
 			start := time.Now()
 			var all sync.WaitGroup
 			all.Go(func() { _ = apiCalls[paused](t.Context(), session.API) })
@@ -421,10 +420,6 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 				})
 			}
 			all.Wait()
-			// Sums are rounded.
-			if waits := counted(t, "stackit_api_wait_seconds_total", "retry_after") - before; waits < asked.Seconds()-0.01 {
-				t.Errorf("%v seconds of waiting are counted", waits)
-			}
 		})
 	}
 }

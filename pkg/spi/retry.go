@@ -65,9 +65,6 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, notSent(err)
 		}
-		if attempt > 1 {
-			countRetry(request, response)
-		}
 		answer, err := r.next.RoundTrip(try)
 		if attempt > 1 && isHeldBack(err) && ctx.Err() == nil {
 			return response, failure // the earlier outcome has more information

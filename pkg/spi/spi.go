@@ -178,7 +178,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.Ro
 		return &deadlined{metrics}
 	}
 	chain := attempt("", maxAnswer)
-	limits := &limited{next: chain, limiter: s.Limiter, clock: s.Clock, writers: s.writers}
+	limits := &limited{next: chain, limiter: s.Limiter, writers: s.writers}
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
 			if request.Method == http.MethodGet {

@@ -79,6 +79,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		for _, machine := range []*v1alpha1.Machine{single, full} {
 			c.awaitPhase(ctx, machine.Name, v1alpha1.MachineRunning)
 		}
+		c.expectMetricsInUse(ctx)
 		server := c.serverNamed(single.Name)
 		Expect(server.Status).To(Equal(iaasmock.StatusActive))
 		Expect(c.Get(ctx, client.ObjectKeyFromObject(single), single)).To(Succeed())
@@ -225,9 +226,6 @@ var _ = Describe("A class with fallbacks", long, journey, func() {
 		AddReportEntry("all run", took.String())
 		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(And(HaveLen(3),
 			HaveEach(And(HaveField("AvailabilityZone", "eu01-2"), HaveField("Status", iaasmock.StatusActive)))))
-		samples, err := readMetrics(ctx, c.env.SidecarMetricsURL())
-		Expect(err).NotTo(HaveOccurred())
-		Expect(measured(samples).sum("stackit_fallbacks_total", "eu01-2")).To(BeNumerically("==", 3))
 	})
 })
 

@@ -142,7 +142,7 @@ func RemedyOrphan(server *provider.Server) (remedy string, collected bool) {
 		return remedyCollected, true
 	}
 	return fmt.Sprintf("the driver refuses to delete it, because %s: find its owner "+
-		"(kubernetes/runbooks.md#stackitorphanrefused)", why), false
+		"(kubernetes/runbooks.md#stackitorphanservers)", why), false
 }
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -238,7 +238,7 @@ const beforeStart = "Before you start it, restore Machines that were lost: " +
 // scaledDown says who scales the manager down on purpose: Gardener's dependency-watchdog does, lest the manager replace
 // all Machines of a cluster that loses its Nodes' heartbeats.
 const scaledDown = "This is correct if the cluster is hibernated and, in Gardener, while its Nodes do not reach it " +
-	"(kubernetes/runbooks.md#stackitsidecarmissing). "
+	"(kubernetes/runbooks.md#stackitmanagerdown). "
 
 // isMigrating reports whether Machines came from OpenStack, or another provider's sidecar is deployed.
 func (d *Doctor) isMigrating() bool { return d.fromOpenStack || d.otherSidecar != nil }

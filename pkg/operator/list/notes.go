@@ -116,7 +116,7 @@ func (s *observation) remedyOrphan(v *serverView) string {
 	deletion := s.Program + s.KubectlFlags + " -n " + namespace + " delete server ID --target-kubeconfig FILE"
 	if !hasClass {
 		return fmt.Sprintf("the manager does not look for it without MachineClass %s "+
-			"(kubernetes/runbooks.md#stackitserversofunknownclasses); or: %s", class, deletion)
+			"(kubernetes/runbooks.md#stackitorphanservers); or: %s", class, deletion)
 	}
 	return remedyLost + remedy + " If it is scaled to 0: " + deletion
 }

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
@@ -26,6 +25,7 @@ import (
 type authenticated struct {
 	next   http.RoundTripper
 	tokens *tokenSource
+	reads  *Reads
 }
 
 // RoundTrip sends the request with a token. After a 401 it drops the token and sends the request
@@ -37,7 +37,14 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 		return response, err
 	}
 	a.tokens.drop(token)
-	if request.Method == http.MethodPost && isForeign(response) {
+	isRepeated := true
+	switch request.Method {
+	case http.MethodPost:
+		isRepeated = !isForeign(response)
+	case http.MethodGet:
+		isRepeated = a.reads.Wait(request.Context()) == nil
+	}
+	if !isRepeated {
 		return response, nil
 	}
 	again, _, err := a.send(request)
@@ -62,29 +69,17 @@ func (a *authenticated) send(request *http.Request) (*http.Response, string, err
 	return response, token, err
 }
 
-const (
-	// expiryLeeway is how long before its expiry a token is renewed, so that it does not expire in
-	// flight.
-	expiryLeeway = 10 * time.Second
-	// shortestLifetime is the minimum time a token is used: otherwise a local clock that is ahead
-	// would fetch a token for every call. If it has really expired, the API answers 401.
-	shortestLifetime = 30 * time.Second
-	// unknownLifetime is the assumed lifetime of a token without an expiry.
-	unknownLifetime = 5 * time.Minute
-	// tokenAttempts limits the attempts of one fetch while the endpoint is down.
-	tokenAttempts = 3
-	// firstTokenPause is the pause after a failed fetch. It doubles with each consecutive failure, up
-	// to maxTokenPause.
-	firstTokenPause = time.Second
-	maxTokenPause   = 30 * time.Second
-)
+// tokenLifetime is how long a token is used. STACKIT's live for 10 minutes; the API answers 401 to
+// one that has expired before, which renews it.
+const tokenLifetime = 9 * time.Minute
 
 // exchange asks a token endpoint for an access token, once, through the attempt. It presents a
 // signed assertion (key.go) or a workload identity's token (identity.go). A *CredentialsError means
 // that nothing was sent.
 type exchange func(attempt *tokenAttempt) (token string, err error)
 
-// tokenSource fetches and caches the access token of one service account.
+// tokenSource fetches and caches the access token of one service account. A fetch is not repeated at
+// once: its callers come again, and after a failure it pauses.
 type tokenSource struct {
 	exchange exchange
 	next     http.RoundTripper
@@ -95,15 +90,10 @@ type tokenSource struct {
 	mu      sync.Mutex
 	token   string
 	expires time.Time
-	// failure is the error of the last fetch, which all callers get until retryAt; nil if it
-	// succeeded. pause is the time from the failure to retryAt.
+	// failure is the error of the last fetch, which all callers get during the pause; nil if it
+	// succeeded.
 	failure error
-	retryAt time.Time
-	pause   time.Duration
-}
-
-func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock, jitter func() float64) *tokenSource {
-	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}
+	pause
 }
 
 // get returns a valid token, and fetches one if there is none. Concurrent callers share one fetch,
@@ -130,9 +120,9 @@ func (t *tokenSource) known() (string, error) {
 	defer t.mu.Unlock()
 	now := t.clock.Now()
 	switch {
-	case t.token != "" && now.Before(t.expires.Add(-expiryLeeway)):
+	case t.token != "" && now.Before(t.expires):
 		return t.token, nil
-	case t.failure != nil && now.Before(t.retryAt):
+	case t.failure != nil && now.Before(t.until):
 		return "", t.failure
 	default:
 		return "", nil
@@ -143,15 +133,15 @@ func (t *tokenSource) renew() (any, error) {
 	if token, err := t.known(); token != "" || err != nil {
 		return token, err // another fetch ended just before this one began
 	}
-	token, expires, err := t.fetchWithRetry()
+	began := t.clock.Now()
+	token, err := t.fetch()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure = err; err != nil {
-		t.pause = min(max(2*t.pause, firstTokenPause), maxTokenPause)
-		t.retryAt = t.clock.Now().Add(t.pause)
+		t.lengthen(began, t.clock.Now(), t.jitter())
 		return "", err
 	}
-	t.token, t.expires, t.pause = token, expires, 0
+	t.token, t.expires, t.length = token, began.Add(tokenLifetime), 0
 	return token, nil
 }
 
@@ -161,18 +151,6 @@ func (t *tokenSource) drop(refused string) {
 	defer t.mu.Unlock()
 	if t.token == refused {
 		t.token = ""
-	}
-}
-
-// fetchWithRetry fetches a token, with retries if the endpoint is down. Every attempt signs a new
-// assertion: a repeated one may be refused as a replay.
-func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
-	for attempt := 1; ; attempt++ {
-		token, expires, err = t.fetchOnce()
-		if err == nil || IsRefused(err) || attempt == tokenAttempts {
-			return token, expires, err
-		}
-		<-t.clock.After(backoff(attempt, t.jitter()))
 	}
 }
 
@@ -187,26 +165,22 @@ func accessToken(flow interface{ GetAccessToken() (string, error) }) (token stri
 	return flow.GetAccessToken()
 }
 
-// fetchOnce makes one exchange.
-func (t *tokenSource) fetchOnce() (string, time.Time, error) {
-	attempt, requested := &tokenAttempt{next: t.next}, t.clock.Now()
+// fetch makes one exchange.
+func (t *tokenSource) fetch() (string, error) {
+	attempt := &tokenAttempt{next: t.next}
 	token, err := t.exchange(attempt)
 	switch {
 	case IsRefused(err): // nothing was sent
-		return "", time.Time{}, err
+		return "", err
 	case err != nil && !attempt.received:
 		if request := (*url.Error)(nil); errors.As(err, &request) {
-			err = withoutAnswer(request.Err)
+			err = errors.New(ownText(request.Err))
 		}
-		return "", time.Time{}, &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
+		return "", &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
 	case err != nil, !isHeaderValue(token):
-		return "", time.Time{}, tokenFailure(err, attempt.date)
+		return "", tokenFailure(err, attempt.date)
 	}
-	expires := expiry(token, requested)
-	if earliest := requested.Add(shortestLifetime); expires.Before(earliest) {
-		expires = earliest
-	}
-	return token, expires, nil
+	return token, nil
 }
 
 // tokenAttempt is the transport of one exchange. It notes whether the request was sent and
@@ -262,11 +236,9 @@ var (
 	// accounts.stackit.cloud answers 400 {"error":"invalid_grant"} to a key that was deleted or
 	// switched off.
 	refusals = []string{"invalid_grant", "invalid_client", "unauthorized_client", "invalid_request"}
-	// keyRefused matches the same refusal by service-account.api.stackit.cloud: "Key with kid … was not
-	// found" (the SDK's core/clients/key_flow.go looks for it, too), or the like about a key that expired
-	// or was switched off.
-	keyRefused = regexp.MustCompile(`(?i)\bkey with kid \S* ?` +
-		`(was not found|has expired|(is|was) (not active|inactive|deactivated|disabled|expired|revoked))\b`)
+	// keyNotFound matches the same refusal by service-account.api.stackit.cloud (the SDK's
+	// core/clients/key_flow.go looks for it, too).
+	keyNotFound = regexp.MustCompile(`(?i)\bkey with kid \S* ?was not found\b`)
 )
 
 // isRefusal reports whether a token endpoint's answer refuses the credentials. Every other failure
@@ -278,29 +250,15 @@ func isRefusal(status int, body []byte) bool {
 	default:
 		return false
 	}
-	var answer map[string]any
+	var answer struct {
+		Error any `json:"error"` // a text, if it is the endpoint's own
+	}
 	if json.Unmarshal(body, &answer) != nil {
 		return false
 	}
-	text := func(field string) string {
-		value, _ := answer[field].(string)
-		return value
-	}
-	return slices.Contains(refusals, text("error")) ||
-		slices.ContainsFunc([]string{"error", "msg", "message", "error_description"},
-			func(field string) bool { return keyRefused.MatchString(text(field)) })
-}
-
-// expiry returns the token's exp claim, or a guess without one. If the guess is too late, a 401
-// renews the token.
-func expiry(token string, requested time.Time) time.Time {
-	parsed, _, err := jwt.NewParser().ParseUnverified(token, &jwt.RegisteredClaims{})
-	if err == nil {
-		if exp, err := parsed.Claims.GetExpirationTime(); err == nil && exp != nil {
-			return exp.Time
-		}
-	}
-	return requested.Add(unknownLifetime)
+	said, _ := Message(body)
+	code, _ := answer.Error.(string)
+	return slices.Contains(refusals, code) || keyNotFound.MatchString(said)
 }
 
 // isHeaderValue reports whether the token is valid in a header.

@@ -71,12 +71,7 @@ type Config struct {
 // ConfigFromEnvironment reads the configuration from the environment, through lookup
 // (os.LookupEnv). The error gives the variable, the problem and the valid values.
 func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
-	get := func(name string) string {
-		if value, ok := lookup(name); ok {
-			return value
-		}
-		return ""
-	}
+	get := func(name string) string { value, _ := lookup(name); return value }
 	// The SDK appends paths that begin with a slash.
 	endpoint, iaasEndpoint := strings.TrimRight(get(EnvAPIEndpoint), "/"), strings.TrimRight(get(EnvIaaSEndpoint), "/")
 	if endpoint != "" && iaasEndpoint != "" && endpoint != iaasEndpoint {
@@ -98,12 +93,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		return Config{}, fmt.Errorf("%s=true is for a local mock: set the mock's URL in %s or %s",
 			EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
-	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth),
-		checkURL(EnvIdentityURL, config.IdentityURL, config.NoAuth))
-	if err != nil {
-		return Config{}, err
-	}
-	return config, nil
+	return config, cmp.Or(checkURL(name, config.Endpoint, config.NoAuth),
+		checkURL(EnvTokenURL, config.TokenURL, config.NoAuth), checkURL(EnvIdentityURL, config.IdentityURL, config.NoAuth))
 }
 
 // checkURL refuses http URLs, except for a mock or the local host: a token or user data could be
@@ -132,10 +123,9 @@ func isLoopback(host string) bool {
 
 // tokenEndpoint returns the URL to which the signed assertion is sent: TokenURL, else the key's
 // own. STACKIT's keys name accounts.stackit.cloud/oauth/v2/token since 2026, older ones
-// service-account.api.stackit.cloud/token, and other landscapes have hosts and paths of their own.
-// An exact list refused the keys of 2026, so every host below stackit.cloud is allowed. This
-// includes customers' applications: a tenant gains nothing there from an assertion signed by its
-// own key.
+// service-account.api.stackit.cloud/token: an exact list refused the new ones. Hosts below
+// stackit.cloud include customers' applications: a tenant gains nothing there from an assertion
+// signed by its own key.
 func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if c.TokenURL != "" {
 		return c.TokenURL, nil
@@ -155,23 +145,19 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	return endpoint.String(), nil
 }
 
-const (
-	// hostLabel matches a label of a host's name. A label has at most 63 characters, and the name
-	// maxHost (RFC 1035, 2.3.4).
-	hostLabel = `[a-z0-9-]{1,63}`
-	maxHost   = 253
-)
-
 // isTokenHost reports whether a key may name the host in its token endpoint.
 func (c Config) isTokenHost(host string) bool {
-	pattern := `(` + hostLabel + `\.)+stackit\.cloud`
+	pattern := `(` + hostPart + `\.)+stackit\.cloud`
 	if c.TokenHosts != "" {
-		pattern += "|" + strings.NewReplacer(",", "|", `\*`, hostLabel).Replace(regexp.QuoteMeta(c.TokenHosts))
+		pattern += "|" + strings.NewReplacer(",", "|", `\*`, hostPart).Replace(regexp.QuoteMeta(c.TokenHosts))
 	}
-	return host != "" && len(host) <= maxHost && regexp.MustCompile("^("+pattern+")$").MatchString(host)
+	return host != "" && regexp.MustCompile("^("+pattern+")$").MatchString(host)
 }
 
-var tokenHost = regexp.MustCompile(`^(\*|` + hostLabel + `)(\.(\*|` + hostLabel + `))*$`)
+// hostPart matches a label of a host's name (RFC 1035, 2.3.4).
+const hostPart = `[a-z0-9-]{1,63}`
+
+var tokenHost = regexp.MustCompile(`^(\*|` + hostPart + `)(\.(\*|` + hostPart + `))*$`)
 
 // CheckTokenHosts returns an error unless hosts is valid for Config.TokenHosts: "", or a
 // comma-separated list of host names in lower case, in which * may stand for a label.

@@ -7,12 +7,10 @@
 // Each request of a session passes this chain, from the outside in. Each link is in the file of its
 // name; the deadline is in transport.go:
 //
-//	retry     repeats failed attempts that are safe to repeat, after a backoff
+//	retry     repeats failed reads, after a backoff
 //	auth      adds the access token, and renews it once on a 401
-//	pace      limits the writes in flight by method and resource, to fewer while they fail;
-//	          honours Retry-After; makes repeated reads wait for the session's read limit
-//	limits    waits for the rate limit of the process, which all sessions share; reads go
-//	          before writes
+//	pace      pauses a kind of writes while it fails; sends a write that was answered 429 again
+//	limits    waits for the rate limit of the process, which all sessions share
 //	fence     holds API calls back after a pause of the process in which another sidecar may
 //	          have led
 //	deadline  limits an attempt, including its body, to 20 s for a read and 30 s for a write;

@@ -60,9 +60,8 @@ func IsRefused(err error) bool {
 // Such a request is not retried, because it would fail again.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// NotSentError means that the last attempt at a request was not sent. A POST with this error cannot
-// have been accepted, because a POST is repeated only if it cannot have been accepted before; other
-// methods may have been accepted at an earlier attempt.
+// NotSentError means that the last attempt at a request was not sent. A write with this error cannot
+// have been accepted, because it is repeated only if it cannot have been accepted before.
 type NotSentError struct {
 	// Attempted reports whether the attempt began, and failed before anything was written: a proxy
 	// refused it or was unreachable, or TLS failed. It is false if the request was still waiting
@@ -91,12 +90,6 @@ func notSent(err error) error {
 func isHeldBack(err error) bool {
 	var found *NotSentError
 	return errors.As(err, &found) && !found.Attempted
-}
-
-// isUnwritten reports whether an attempt failed before anything was written.
-func isUnwritten(err error) bool {
-	var found *NotSentError
-	return errors.As(err, &found) && found.Attempted
 }
 
 // Message returns the error text in an answer's body if the API itself wrote it: a JSON object with

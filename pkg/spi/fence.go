@@ -78,20 +78,25 @@ func (f *Fence) tick() (held time.Duration) {
 type fenced struct {
 	next  http.RoundTripper
 	fence *Fence
-	// waitTurn waits for the limits of API calls and of reads. Attempts that the fence held back queue
-	// there again: otherwise all would be sent at once.
-	waitTurn func(*http.Request) error
+	// queue is the link with the process's limit, and reads the session's limit of reads. Attempts that
+	// were held back queue there again: otherwise all would be sent at once.
+	queue http.RoundTripper
+	reads *Reads
 }
 
 // RoundTrip implements http.RoundTripper.
 func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	for held := f.fence.tick(); held > 0; held = f.fence.tick() {
-		if err := Sleep(request.Context(), f.fence.clock, held); err != nil {
-			return nil, notSent(fmt.Errorf("waiting after a pause of this process: %w", err))
-		}
-		if err := f.waitTurn(request); err != nil {
-			return nil, notSent(err)
-		}
+	held := f.fence.tick()
+	if held <= 0 {
+		return f.next.RoundTrip(request)
 	}
-	return f.next.RoundTrip(request)
+	ctx := request.Context()
+	err := Sleep(ctx, f.fence.clock, held)
+	if err == nil && request.Method == http.MethodGet {
+		err = f.reads.Wait(ctx)
+	}
+	if err != nil {
+		return nil, notSent(fmt.Errorf("waiting after a pause of this process: %w", err))
+	}
+	return f.queue.RoundTrip(request) // which leads here again
 }

@@ -24,22 +24,18 @@ import (
 
 // InspectIdentity parses the token of a workload identity and checks whether a session would send
 // it at the time now. The returned claims have an audience, and an ExpiresAt after now. The error
-// is a *CredentialsError that does not quote the token: the token is too large or not a JWT, has
-// expired, has no expiry or audience, or is meant for a Kubernetes API server. The signature is not
-// verified: only STACKIT can do that, and it also compares issuer and subject with the service
-// account's federated identity provider.
+// is a *CredentialsError that does not quote the token. Signature, issuer and subject are not
+// verified: only STACKIT can do that.
 func (c Config) InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
 	claims, err := identityClaims(token)
 	switch {
 	case err != nil:
 		return nil, err
-	case claims.ExpiresAt == nil:
-		return nil, identityError("token has no expiry (exp): must have one")
+	case claims.ExpiresAt == nil, len(claims.Audience) == 0:
+		return nil, identityError("token has no expiry (exp) or no audience (aud): it needs both, and the audience that " +
+			"the service account's federated identity provider requires")
 	case !now.Before(claims.ExpiresAt.Time):
 		return nil, identityError("token expired at %s UTC: renew it", claims.ExpiresAt.UTC().Format(time.DateTime))
-	case len(claims.Audience) == 0:
-		return nil, identityError("token has no audience (aud): it needs the audience that " +
-			"the service account's federated identity provider requires")
 	case slices.ContainsFunc(claims.Audience, c.isAPIServers()):
 		return nil, identityError("token is for the Kubernetes API server and must not be sent elsewhere: " +
 			"it needs an audience of its own")
@@ -61,15 +57,12 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 }
 
 // isAPIServers returns a predicate that reports whether an audience is a Kubernetes API server's:
-// it has the usual form, or the token with which this pod logs in has it. So no pod's login token
-// is sent.
+// it has the usual form, or the token with which this pod logs in has it.
 func (c Config) isAPIServers() func(audience string) bool {
 	var own []string
-	dir, name := path.Split(cmp.Or(c.podTokenFile, defaultPodTokenFile))
-	if token, err := (identityFile{dir, name}).content(); err == nil {
-		if claims, err := identityClaims(token); err == nil {
-			own = claims.Audience
-		}
+	token, _ := readWithin(path.Split(cmp.Or(c.podTokenFile, defaultPodTokenFile)))
+	if claims, err := identityClaims(token); err == nil {
+		own = claims.Audience
 	}
 	return func(audience string) bool {
 		return apiServerAudience.MatchString(audience) || slices.Contains(own, audience)
@@ -88,21 +81,18 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 	if email == "" {
 		return nil, identityError("serviceAccountEmail is missing")
 	}
-	var file identityFile
-	var err error
-	if token == "" {
-		file, err = config.identityFile(tokenFile)
-	} else {
-		_, err = config.InspectIdentity(token, clock.Now())
-	}
-	if err != nil {
+	if token != "" {
+		if _, err := config.InspectIdentity(token, clock.Now()); err != nil {
+			return nil, err
+		}
+	} else if _, _, err := config.splitIdentityFile(tokenFile); err != nil {
 		return nil, err
 	}
 	return func(attempt *tokenAttempt) (string, error) {
 		token := token
 		if token == "" {
 			var err error
-			if token, err = file.read(); err != nil {
+			if token, err = config.readIdentityFile(tokenFile); err != nil {
 				return "", err
 			}
 		}
@@ -128,10 +118,6 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 // have about 1,000.
 const maxIdentity = 16 << 10
 
-// maxIdentityPath is the length of the longest path of a token's file, in bytes. A longer text is
-// probably the token itself.
-const maxIdentityPath = 255
-
 // FlagIdentityDirs is the name of the sidecar's flag for Config.IdentityDirs. Error texts contain
 // it.
 const FlagIdentityDirs = "stackit-workload-identity-dirs"
@@ -150,7 +136,7 @@ const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token
 var ErrNoIdentityFile = errors.New("does not exist")
 
 // CheckIdentityDirs returns an error unless dirs is a comma-separated list of absolute paths other
-// than /, in their shortest form (path.Clean). Unlike for Config.IdentityDirs, "" is an error.
+// than /, in their shortest form (path.Clean).
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
@@ -161,51 +147,48 @@ func CheckIdentityDirs(dirs string) error {
 	return nil
 }
 
-// identityFile is a file that a Secret names, in a folder that the operator allows.
-type identityFile struct{ dir, name string }
-
-// identityFile splits a path into an allowed folder and a name. The Secret is the tenant's, but not
-// all files in this pod are.
-func (c Config) identityFile(file string) (identityFile, error) {
-	if len(file) > maxIdentityPath || strings.ContainsAny(file, "\r\n") { // later errors show the path
-		return identityFile{}, identityError("workloadIdentityTokenFile is too long, or has several lines: "+
-			"must be a path of at most %d bytes", maxIdentityPath)
-	}
+// splitIdentityFile splits a path that a Secret names into one of the operator's folders, and a name
+// below it. No error shows the path: the token itself may stand in its place.
+func (c Config) splitIdentityFile(file string) (dir, name string, err error) {
 	dirs := cmp.Or(c.IdentityDirs, DefaultIdentityDirs)
-	if path.Clean(file) == file { // else it has a ".." or the like
-		for dir := range strings.SplitSeq(dirs, ",") {
-			if name, ok := strings.CutPrefix(file, dir+"/"); ok {
-				return identityFile{dir, name}, nil
-			}
+	for dir := range strings.SplitSeq(dirs, ",") {
+		if name, ok := strings.CutPrefix(file, dir+"/"); ok {
+			return dir, name, nil
 		}
 	}
-	return identityFile{}, identityError("workloadIdentityTokenFile must be the absolute path, without . and .., "+
-		"of a file in %s; if the path is correct, add its folder to the sidecar's flag --%s",
-		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
+	return "", "", identityError("workloadIdentityTokenFile must be the absolute path of a file in %s; if the path is "+
+		"correct, add its folder to the sidecar's flag --%s", strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
 }
 
-// read returns the file's content. Links, as in a projected volume, are followed within the folder,
-// which may itself be behind a link (/var/run is a link to /run).
-func (f identityFile) read() (string, error) {
-	token, err := f.content()
-	switch {
-	case err == nil:
-		return token, nil
-	case errors.Is(err, fs.ErrNotExist): // it is being renewed, or not mounted yet
-		return "", fmt.Errorf("workloadIdentityTokenFile %q %w", path.Join(f.dir, f.name), ErrNoIdentityFile)
-	default:
-		return "", identityError("workloadIdentityTokenFile cannot be read: %v", err)
+// readIdentityFile returns the content of a file that a Secret names.
+func (c Config) readIdentityFile(file string) (string, error) {
+	dir, name, err := c.splitIdentityFile(file)
+	if err != nil {
+		return "", err
 	}
+	token, err := readWithin(dir, name)
+	var failed *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is being renewed, or not mounted yet
+		return "", fmt.Errorf("workloadIdentityTokenFile in %s %w", dir, ErrNoIdentityFile)
+	case errors.As(err, &failed):
+		return "", identityError("workloadIdentityTokenFile in %s cannot be read: %v", dir, failed.Err)
+	case err != nil:
+		return "", identityError("workloadIdentityTokenFile in %s cannot be read: %v", dir, err)
+	}
+	return token, nil
 }
 
-// content returns the content of a regular file, without a final line break. A pipe would block.
-func (f identityFile) content() (string, error) {
-	root, err := os.OpenRoot(f.dir)
+// readWithin returns the content of a regular file in a folder, without a final line break. Links, as
+// in a projected volume, are followed within the folder, which may itself be behind a link (/var/run
+// is a link to /run). A pipe would block.
+func readWithin(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	info, err := root.Stat(f.name)
+	info, err := root.Stat(name)
 	switch {
 	case err != nil:
 		return "", err
@@ -214,6 +197,6 @@ func (f identityFile) content() (string, error) {
 	case info.Size() > maxIdentity:
 		return "", fmt.Errorf("it is too large: must have at most %d bytes", maxIdentity)
 	}
-	content, err := root.ReadFile(f.name)
+	content, err := root.ReadFile(name)
 	return strings.TrimSpace(string(content)), err
 }

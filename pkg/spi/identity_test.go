@@ -59,28 +59,18 @@ func TestTokensThatAreNotSent(t *testing.T) {
 	}{
 		"expired": {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()},
 			says: "expired at"},
-		"without an end":         {claims: map[string]any{"exp": nil}, says: "no exp"},
-		"without an audience":    {claims: map[string]any{"aud": nil}, says: "no aud"},
-		"with an empty audience": {claims: map[string]any{"aud": []string{""}}, says: "no aud"},
+		"without an end":      {claims: map[string]any{"exp": nil}, says: "no exp"},
+		"without an audience": {claims: map[string]any{"aud": nil}, says: "no aud"},
 		"an API server's": {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"},
 			says: "Kubernetes API server"},
 		"a short API server's": {claims: map[string]any{"aud": "kubernetes.default.svc"},
 			says: "Kubernetes API server"},
-		"an API server's with a port": {claims: map[string]any{"aud": "https://Kubernetes.Default.svc:443/"},
-			says: "Kubernetes API server"},
 		"an API server's among others": {claims: map[string]any{"aud": amongOthers}, says: "Kubernetes API server"},
-		"a shoot's API server's": {claims: map[string]any{"aud": []string{"kubernetes", "gardener"}},
-			says: "Kubernetes API server"},
-		"a shoot's alone": {claims: map[string]any{"aud": "kubernetes"}, says: "Kubernetes API server"},
 		"a shoot's as a URL": {claims: map[string]any{"aud": "https://Kubernetes:443/"},
 			says: "Kubernetes API server"},
-		"an API server's without //": {claims: map[string]any{"aud": []string{"gardener", "//kubernetes.default"}},
-			says: "Kubernetes API server"},
 		"the pod's own API server's": {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
-		"another pod's": {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"},
-			says: "Kubernetes API server"},
-		"no JWT":   {token: "s3cr3t", says: "not a JWT"},
-		"too long": {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
+		"no JWT":                     {token: "s3cr3t", says: "not a JWT"},
+		"too long":                   {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := newIdentity(newRig(t))
@@ -134,7 +124,7 @@ func TestARenewedTokenIsUsed(t *testing.T) {
 		for _, credentials := range []Credentials{file, inSecret} {
 			i.wantNotSent(i.list(credentials))
 		}
-		<-time.After(maxTokenPause)
+		<-time.After(maxPause)
 		writeFile(t, file.TokenFile, i.token(nil))
 		for _, credentials := range []Credentials{file, {Token: i.token(nil)}} {
 			if err := i.list(credentials); err != nil {
@@ -156,20 +146,6 @@ func TestAMadeUpTokenFindsNoSession(t *testing.T) {
 	if err := i.list(Credentials{Token: forged}); !IsRefused(err) {
 		t.Errorf("a token that nobody signed: %v, want refused", err)
 	}
-	whole := Credentials{ProjectID: "p", ServiceAccountEmail: "e", Token: "t"}
-	for name, other := range map[string]Credentials{
-		"another project":        {ProjectID: "q", ServiceAccountEmail: "e", Token: "t"},
-		"another account":        {ProjectID: "p", ServiceAccountEmail: "f", Token: "t"},
-		"no account":             {ProjectID: "p", Token: "t"},
-		"the token as a file":    {ProjectID: "p", ServiceAccountEmail: "e", TokenFile: "t"},
-		"the token as a key":     {ProjectID: "p", ServiceAccountEmail: "e", ServiceAccountKey: "t"},
-		"borders elsewhere":      {ProjectID: "p", ServiceAccountEmail: "et"},
-		"borders that are faked": {ProjectID: "p", ServiceAccountEmail: "e1:t"},
-	} {
-		if other.sessionKey() == whole.sessionKey() {
-			t.Errorf("%s finds the session", name)
-		}
-	}
 }
 
 // Whoever writes a Secret names the file: no file of the pod outside of the operator's
@@ -179,7 +155,6 @@ func TestIdentityFiles(t *testing.T) {
 		noFile    = "not a regular file"
 		elsewhere = "--" + FlagIdentityDirs
 		leadsOut  = "escapes"
-		dots      = "without . and .."
 	)
 	type paths = []string
 	type links = map[string]string
@@ -196,25 +171,17 @@ func TestIdentityFiles(t *testing.T) {
 	}{
 		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: 1},
 		"over 16 KiB": {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: maxIdentity, says: "at most 16384 bytes"},
-		"in a folder": {file: "/dir/a/token", tokens: paths{"/dir/a/token"}},
 		"a projected volume": {file: "/dir/token", tokens: paths{"/dir/..2026_01_02_03_04_05.678/token"},
 			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},
 		"below a folder that is a link": {file: "/var/run/token", tokens: paths{"/run/token"},
 			links: links{"/var/run": "../run"}},
-		"..": {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"},
-			says: dots},
-		".. that stays within": {file: "/dir/a/../token", tokens: paths{"/dir/token", "/dir/a/token"}, says: dots},
+		"..": {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"}, says: leadsOut},
 		"a link that leads out": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
 			links: links{"/dir/token": "../elsewhere/token"}, says: leadsOut},
-		"a link with a whole path": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
-			links: links{"/dir/token": "/elsewhere/token"}, says: leadsOut},
 		"outside":     {file: "/elsewhere/token", tokens: paths{"/elsewhere/token"}, says: elsewhere},
 		"a lookalike": {file: "/dirs/token", tokens: paths{"/dirs/token"}, says: elsewhere},
-		"the folder":  {file: "/dir", tokens: paths{"/dir/token"}, says: elsewhere},
 		"a folder":    {file: "/dir/a", tokens: paths{"/dir/a/token"}, says: noFile},
 		"a pipe":      {file: "/dir/a", pipes: paths{"/dir/a"}, says: noFile},
-		"a link to a pipe": {file: "/dir/token", pipes: paths{"/dir/a"},
-			links: links{"/dir/token": "a"}, says: noFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, root := newIdentity(newRig(t)), t.TempDir()
@@ -258,11 +225,13 @@ func TestAnIdentityFileThatIsATokenIsNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, dir := newIdentity(newRig(t)), t.TempDir()
 		i.sessions.Config.IdentityDirs = dir
-		for name, file := range map[string]string{"a token": i.token(nil), "lines": "the-canary\nof a token"} {
-			err := i.list(Credentials{TokenFile: dir + "/" + file})
-			if !IsRefused(err) || strings.Contains(err.Error(), file[:10]) {
-				t.Errorf("%s: got %v, want a refusal without the token", name, err)
+		token := i.token(nil)
+		for _, file := range []string{token, dir + "/" + token, dir + "/" + strings.Repeat("the-canary\n", 100)} {
+			err := i.list(Credentials{TokenFile: file})
+			if err == nil || strings.Contains(err.Error(), token[:10]) || strings.Contains(err.Error(), "canary") {
+				t.Errorf("got %v, want an error without the token", err)
 			}
+			<-time.After(maxPause)
 		}
 	})
 }

@@ -20,39 +20,18 @@ type limited struct {
 	next http.RoundTripper
 	// limiter limits the process's API calls; nil means no limit.
 	limiter *rate.Limiter
-	// writers admits one write at a time to the limiter, so that at most one is ahead of a read. All
-	// sessions share it.
-	writers chan struct{}
 }
 
 // RoundTrip implements http.RoundTripper.
 func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
-	if err := l.waitTurn(request); err != nil {
-		return nil, notSent(err)
-	}
-	return l.next.RoundTrip(request)
-}
-
-// waitTurn waits for the rate limit. The limiter serves in the order of arrival: without the
-// writers' queue, hundreds of creations, changes and deletions would delay the reads of their
-// outcomes.
-func (l *limited) waitTurn(request *http.Request) error {
 	if l.limiter == nil {
-		return nil
+		return l.next.RoundTrip(request)
 	}
 	ctx := request.Context()
-	if request.Method != http.MethodGet {
-		select {
-		case l.writers <- struct{}{}:
-			defer func() { <-l.writers }()
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the API rate limit: %w", ctx.Err())
-		}
-	}
 	if l.limiter.Wait(ctx) != nil { // fails at once if the turn would come too late
-		return fmt.Errorf("waiting for the API rate limit: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded))
+		return nil, notSent(fmt.Errorf("waiting for the API rate limit: %w", cmp.Or(ctx.Err(), context.DeadlineExceeded)))
 	}
-	return nil
+	return l.next.RoundTrip(request)
 }
 
 // Sleep waits for the duration. If the context ends first, Sleep returns the context's error.
@@ -77,19 +56,14 @@ func sleepUntil(ctx context.Context, clock clock.Clock, duration time.Duration, 
 	}
 }
 
-const (
-	// readsPerSecond limits the reads of a session. Thousands of sidecars share one backend; when more
-	// callers wait, one list serves them all.
-	readsPerSecond = 8
-	// firstReadPause follows a read that is answered 429 or 401. It doubles with each consecutive one,
-	// up to maxPause, and is multiplied by a random factor between 0.5 and 1.
-	firstReadPause = time.Second
-)
+// readsPerSecond limits the reads of a session. Thousands of sidecars share one backend; when more
+// callers wait, one list serves them all.
+const readsPerSecond = 8
 
 // Reads limits the reads of a session (GET requests, including lists): at most 8 start per second,
-// evenly spaced, and none start during a pause after a 429 or 401. STACKIT limits calls by source
-// address and sends no Retry-After: all clients behind one NAT share the limit, and reads must
-// leave room for writes. A 401 counts because it causes a request for a new access token.
+// evenly spaced, and none start during a pause after a 429 or 401, or a Retry-After. STACKIT limits
+// calls by source address and sends no Retry-After: all clients behind one NAT share the limit, and
+// reads must leave room for writes. A 401 counts because it causes a request for a new access token.
 type Reads struct {
 	clock   clock.Clock
 	jitter  func() float64
@@ -98,10 +72,7 @@ type Reads struct {
 	queue chan struct{}
 
 	mu sync.Mutex
-	// pausedAt and pausedUntil are the start and the end of the last pause. pause is its length before
-	// the random factor; 0 after any other answer.
-	pausedAt, pausedUntil time.Time
-	pause                 time.Duration
+	pause
 }
 
 func newReads(clock clock.Clock, jitter func() float64) *Reads {
@@ -121,37 +92,38 @@ func (r *Reads) Wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 	for {
-		now := r.clock.Now()
-		if pause := r.paused(now); pause > 0 {
-			if err := Sleep(ctx, r.clock, pause); err != nil {
-				return err
-			}
-			continue
+		if err := Sleep(ctx, r.clock, r.paused()); err != nil {
+			return err
 		}
-		turn := r.limiter.ReserveN(now, 1).DelayFrom(now)
-		if err := Sleep(ctx, r.clock, turn); err != nil || r.paused(r.clock.Now()) <= 0 {
+		now := r.clock.Now()
+		err := Sleep(ctx, r.clock, r.limiter.ReserveN(now, 1).DelayFrom(now))
+		if err != nil || r.paused() <= 0 { // a pause may have begun meanwhile
 			return err
 		}
 	}
 }
 
-func (r *Reads) paused(now time.Time) time.Duration {
+// paused returns how long the pause goes on; zero or less without one.
+func (r *Reads) paused() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pausedUntil.Sub(now)
+	return r.until.Sub(r.clock.Now())
 }
 
-// note starts a pause after a read that started at began and was answered 429 or 401. Of several
-// reads in flight together, only the first does.
-func (r *Reads) note(began time.Time, status int) {
+// note starts or lengthens the pause by the answer to a read that started at began; nil if there was
+// none.
+func (r *Reads) note(began time.Time, response *http.Response) {
+	if response == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case status != http.StatusTooManyRequests && status != http.StatusUnauthorized:
-		r.pause = 0
-	case !began.Before(r.pausedAt):
-		r.pause = min(max(2*r.pause, firstReadPause), maxPause)
-		r.pausedAt = r.clock.Now()
-		r.pausedUntil = r.pausedAt.Add(time.Duration(float64(r.pause) * (0.5 + r.jitter()/2)))
+	now := r.clock.Now()
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusUnauthorized:
+		r.lengthen(began, now, r.jitter())
+	default:
+		r.length = 0
 	}
+	r.holdFor(retryAfter(response, now), now, r.jitter())
 }

@@ -6,11 +6,11 @@ package spi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -20,60 +20,30 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-func TestThePagesHaveTheNumbersOfTheCode(t *testing.T) {
-	pages.HaveNumbers(t, map[string][]string{
-		"README.md": {
-			fmt.Sprintf("A request is sent up to %d times, after %v, %v and %v s,", maxAttempts,
-				firstBackoff.Seconds(), 2*firstBackoff.Seconds(), 4*firstBackoff.Seconds()),
-			fmt.Sprintf("no answer within %v s (GET) or %v s", readAttemptTimeout.Seconds(), writeAttemptTimeout.Seconds()),
-		},
-		"../provider/README.md": {
-			fmt.Sprintf("one read begins every %d ms, %d a second", 1000/readsPerSecond, readsPerSecond),
-			fmt.Sprintf("no other of its Secret begins for %v, %v, %v … %v s", firstReadPause.Seconds(),
-				2*firstReadPause.Seconds(), 4*firstReadPause.Seconds(), maxPause.Seconds()),
-		},
-		"../../cmd/machine-controller/README.md": {fmt.Sprintf("%d a second for each Secret", readsPerSecond)},
-	})
-}
-
 // Each row of the page's threats names tests that fail without it.
 func TestThePageNamesTestsThatExist(t *testing.T) { pages.HaveTests(t, "README.md") }
 
-// Hundreds of servers to create or delete do not keep the reads waiting, whatever projects they are in.
-func TestReadsGoBeforeWrites(t *testing.T) {
-	for _, method := range []string{http.MethodPost, http.MethodDelete} {
-		bubble(t, method, func(t *testing.T) {
-			seen := &arrivals{}
-			sessions := &PluginSPIImpl{
-				Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Limiter: rate.NewLimiter(10, 1), Transport: seen,
-			}
-			call := func(ctx context.Context, method, project string) error {
-				session, err := sessions.Session(Credentials{ProjectID: project})
-				if err != nil {
-					return err
-				}
-				return apiCalls[method](ctx, session.API)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			var all sync.WaitGroup
-			for i := range 100 {
-				all.Go(func() { _ = call(ctx, method, strconv.Itoa(i)) })
-			}
-			<-time.After(time.Second)
-			asked := time.Now()
-			if err := call(ctx, "LIST", testProject); err != nil {
+// Calls of all sessions share the limit of the process.
+func TestTheLimitOfTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &arrivals{}
+		sessions := &PluginSPIImpl{
+			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Limiter: rate.NewLimiter(10, 5), Transport: seen,
+		}
+		var all sync.WaitGroup
+		began := time.Now()
+		for i := range 25 {
+			session, err := sessions.Session(Credentials{ProjectID: strconv.Itoa(i % 3)})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(asked); took > 300*time.Millisecond {
-				t.Errorf("the read waited %s, want two turns of 100 ms at most", took)
-			}
-			if sent := seen.of(method); sent < 10 {
-				t.Errorf("%d writes were sent meanwhile, want at least 10", sent)
-			}
-			cancel()
-			all.Wait()
-		})
-	}
+			all.Go(func() { _ = apiCalls["DELETE"](t.Context(), session.API) })
+		}
+		all.Wait()
+		if took := time.Since(began); len(seen.all()) != 25 || took < 1999*time.Millisecond || took > 2001*time.Millisecond {
+			t.Errorf("%d calls in %s, want 25 in 2 s", len(seen.all()), took)
+		}
+	})
 }
 
 // After a read that is answered 429, or 401, no other begins for a while, for longer each time; writes go on. Any other
@@ -84,8 +54,8 @@ func TestReadsPauseAfterTooMany(t *testing.T) {
 			reads := newReads(clock.RealClock{}, func() float64 { return 1 })
 			for _, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
 				pause, began := time.Duration(seconds)*time.Second, time.Now()
-				reads.note(began, status)
-				reads.note(began.Add(-time.Millisecond), status) // was under way
+				reads.note(began, &http.Response{StatusCode: status})
+				reads.note(began.Add(-time.Millisecond), &http.Response{StatusCode: status}) // was under way
 				if err := reads.Wait(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -93,8 +63,8 @@ func TestReadsPauseAfterTooMany(t *testing.T) {
 					t.Errorf("the pause took %s, want %s", took, pause)
 				}
 			}
-			reads.note(time.Now(), http.StatusNotFound)
-			reads.note(time.Now(), status)
+			reads.note(time.Now(), &http.Response{StatusCode: http.StatusNotFound})
+			reads.note(time.Now(), &http.Response{StatusCode: status})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 			defer cancel()
 			if err := reads.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -110,8 +80,10 @@ func TestReadsPauseAfterTooMany(t *testing.T) {
 		reads := newReads(clock.RealClock{}, func() float64 { return 1 })
 		_ = reads.Wait(t.Context())
 		began := time.Now()
-		time.AfterFunc(time.Second/readsPerSecond/2, func() { reads.note(time.Now(), http.StatusTooManyRequests) })
-		if _ = reads.Wait(t.Context()); time.Since(began) < firstReadPause {
+		time.AfterFunc(time.Second/readsPerSecond/2, func() {
+			reads.note(time.Now(), &http.Response{StatusCode: http.StatusTooManyRequests})
+		})
+		if _ = reads.Wait(t.Context()); time.Since(began) < firstPause {
 			t.Errorf("the read began after %s", time.Since(began))
 		}
 	})
@@ -124,8 +96,31 @@ func TestReadsPauseAfterTooMany(t *testing.T) {
 		if err := apiCalls["POST"](t.Context(), session.API); err != nil || time.Since(began) > 0 {
 			t.Errorf("a write took %s: %v", time.Since(began), err)
 		}
-		if _ = session.Reads.Wait(t.Context()); time.Since(began) < firstReadPause/2 {
+		if _ = session.Reads.Wait(t.Context()); time.Since(began) < firstPause/2 {
 			t.Errorf("the pause took %s", time.Since(began))
+		}
+	})
+}
+
+// Reads that are repeated do not begin all at once, and leave room for those that were there before.
+func TestReadsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers, turn = 40, time.Second / readsPerSecond
+		seen := &arrivals{failures: callers}
+		session := sessionWith(t, seen, 0)
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				if err := apiCalls["LIST"](t.Context(), session.API); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		repeated := seen.all()[callers:]
+		if took, want := repeated[len(repeated)-1].at.Sub(repeated[0].at), (callers-1)*turn; len(repeated) != callers ||
+			took < want-time.Millisecond {
+			t.Errorf("%d reads are repeated within %s, want %d within %s", len(repeated), took, callers, want)
 		}
 	})
 }

@@ -7,11 +7,10 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,7 @@ const metricsProvider = "stackit"
 const component = "machine-controller-manager-provider-stackit"
 
 // attemptLabels are the labels that these controllers share. No outside input can add arbitrary
-// values: see hostNames, operationOf and statusLabel.
+// values: see hostLabel, operationOf and statusLabel.
 var attemptLabels = []string{"host", "method", "operation", "status_code"}
 
 var (
@@ -69,11 +68,11 @@ func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 
 // metered counts, times and logs every attempt.
 type metered struct {
-	next  http.RoundTripper
-	clock clock.PassiveClock
-	// service is the name in the manager's metrics: serviceToken for access tokens; "" takes it from
-	// the path.
-	service string
+	next   http.RoundTripper
+	clock  clock.PassiveClock
+	config Config
+	// isToken reports whether the requests are for access tokens.
+	isToken bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -81,39 +80,36 @@ func (m *metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	if count, ok := request.Context().Value(callsKey{}).(*atomic.Int64); ok {
 		count.Add(1)
 	}
-	service, operation := cmp.Or(m.service, serviceOf(request)), operationOf(request)
-	if m.service == serviceToken {
-		operation = operationToken
-	}
 	start := m.clock.Now()
 	response, err := m.next.RoundTrip(request)
-	observe(service, operation, request, response, err, m.clock.Since(start))
+	m.observe(request, response, err, m.clock.Since(start))
 	return response, err
 }
 
 // observe counts, times and logs an attempt.
-func observe(
-	service, operation string, request *http.Request, response *http.Response, err error, elapsed time.Duration,
-) {
-	code, requestID := 0, ""
+func (m *metered) observe(request *http.Request, response *http.Response, err error, elapsed time.Duration) {
+	operation, resource := operationOf(request)
+	if m.isToken {
+		operation, resource = operationToken, serviceToken
+	}
+	code, requestID, text := 0, "", ""
 	if err == nil {
 		code, requestID = response.StatusCode, RequestID(response.Header)
+	} else {
+		text = ownText(err)
 	}
-	labels := []string{hosts.label(request.URL.Host), request.Method, operation, statusLabel(code)}
-	mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, service).Inc()
+	labels := []string{m.config.hostLabel(request.URL.Host), request.Method, operation, statusLabel(code)}
+	mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, resource).Inc()
 	if err != nil || code >= http.StatusBadRequest {
-		mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, service).Inc()
+		mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, resource).Inc()
 		httpErrors.WithLabelValues(labels...).Inc()
 	} else {
-		mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, service).Observe(elapsed.Seconds())
+		mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, resource).Observe(elapsed.Seconds())
 	}
 	httpRequests.WithLabelValues(labels...).Inc()
 	httpDuration.WithLabelValues(labels...).Observe(elapsed.Seconds())
-	if err != nil {
-		err = withoutAnswer(err)
-	}
 	klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", cut(request.URL.Path),
-		"code", statusLabel(code), "duration", elapsed, "requestID", requestID, "err", err)
+		"code", statusLabel(code), "duration", elapsed, "requestID", requestID, "err", text)
 }
 
 // verbosity returns the log level of a call. Failed calls are logged where state changes are, with
@@ -160,33 +156,21 @@ var operations = []struct{ method, path, name string }{
 	{http.MethodGet, "nics", "ListProjectNICs"},
 }
 
-// operationOf returns the SDK's name of a request to the IaaS API. It never contains an ID.
-func operationOf(request *http.Request) string {
+// operationOf returns the SDK's name of a request to the IaaS API, and the resource that it is about,
+// for the manager's metrics. Neither contains an ID.
+func operationOf(request *http.Request) (name, resource string) {
 	_, rest, _ := strings.Cut(request.URL.Path, "/regions/")
-	_, resource, _ := strings.Cut(rest, "/")
+	_, asked, _ := strings.Cut(rest, "/")
 	for _, known := range operations {
-		if matches, _ := path.Match(known.path, resource); matches && known.method == request.Method {
-			return known.name
+		if matches, _ := path.Match(known.path, asked); matches && known.method == request.Method {
+			return known.name, path.Base(strings.TrimSuffix(known.path, "/*"))
 		}
 	}
-	return operationUnknown
+	return operationUnknown, "other"
 }
 
-// serviceToken is the service of requests for access tokens.
+// serviceToken is the resource of requests for access tokens.
 const serviceToken = "token"
-
-// serviceOf returns the kind of resource that a request to the IaaS API is about. It never contains
-// an ID.
-func serviceOf(request *http.Request) string {
-	segments := strings.Split(request.URL.Path, "/")
-	for _, segment := range slices.Backward(segments) {
-		switch segment {
-		case "servers", "nics", "volumes", "networks":
-			return segment
-		}
-	}
-	return "other"
-}
 
 // statusLabel returns the metrics' label of a status code. A server may answer with any of 1,000
 // codes: those without a name are grouped, such as 5xx.
@@ -201,32 +185,14 @@ func statusLabel(code int) string {
 	}
 }
 
-// maxHosts limits the hosts in the metrics. A process for one cluster needs fewer: an API and a
-// token endpoint, and a few more after a rotation.
-const maxHosts = 16
-
-// hosts is shared by the process, as its metrics are.
-var hosts hostNames
-
-// hostNames limits the hosts that the metrics name: a service-account key may name its own token
-// endpoint, so writers of Secrets could create any number of series. The zero value is empty.
-type hostNames struct {
-	mu    sync.Mutex
-	known map[string]bool
-}
-
-// label returns the host if it is one of the first maxHosts, else "other".
-func (h *hostNames) label(host string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.known[host]:
-	case len(h.known) == maxHosts:
-		return "other"
-	case h.known == nil:
-		h.known = map[string]bool{host: true}
-	default:
-		h.known[host] = true
+// hostLabel returns the host, or "other" for one that only a service-account key names: writers of
+// Secrets could create any number of series.
+func (c Config) hostLabel(host string) string {
+	for _, known := range []string{c.Endpoint, DefaultEndpoint, c.TokenURL, defaultTokenURL, c.IdentityURL,
+		defaultIdentityURL} {
+		if parsed, err := url.Parse(known); err == nil && parsed.Host == host {
+			return host
+		}
 	}
-	return host
+	return "other"
 }

@@ -16,249 +16,197 @@ import (
 )
 
 const (
-	// maxInFlight is the largest in-flight limit of a kind of writes.
-	maxInFlight = 128
-	// limitTTL is how long a kind keeps its in-flight limit without an attempt: the API's capacity of
-	// an hour ago means nothing now.
-	limitTTL = time.Minute
-	// hangingAfter is the time since the last write of a kind after which one more is sent even if the
-	// in-flight limit is reached; half of the kind's pause if that is longer. Otherwise a hanging
-	// write would block the others until its timeout of 30 s.
-	hangingAfter = 5 * time.Second
-	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
-	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.
+	// firstPause follows a failure. It doubles with each consecutive one, up to maxPause. Each pause
+	// is multiplied by a random factor between 0.5 and 1, and a Retry-After by one between 1 and 1.5:
+	// sidecars that were refused together must not come back together.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
-	// maxPaceWait limits how long a request waits here, all its attempts together. Then the manager
-	// calls again, with the then current Secret and Machine.
+	// maxPaceWait limits how long a write waits for pauses, all its attempts together. Then the
+	// manager calls again, with the then current Secret and Machine.
 	maxPaceWait = time.Minute
 )
 
-var errTooMany = &NotSentError{Err: errors.New("not sent: too many other requests are in flight")}
+// pause is the time after a failure in which no request of a group begins: no read of a session, no
+// write of a kind, no fetch of a token.
+type pause struct {
+	// length is the last pause before the random factor; 0 after a success.
+	length time.Duration
+	until  time.Time
+}
 
-// paced keeps the calls of a session from becoming a storm when the API fails: hundreds of Machines
+// lengthen starts a pause after a request that began at the time began has failed. Of the requests
+// that were in flight together, only the first to fail does.
+func (p *pause) lengthen(began, now time.Time, random float64) {
+	if began.Before(p.until) {
+		return
+	}
+	p.length = min(max(2*p.length, firstPause), maxPause)
+	p.until = now.Add(time.Duration(float64(p.length) * (0.5 + random/2)))
+}
+
+// holdFor makes the pause at least as long as a Retry-After.
+func (p *pause) holdFor(asked time.Duration, now time.Time, random float64) {
+	end := now.Add(time.Duration(float64(asked) * (1 + random/2)))
+	if asked > 0 && end.After(p.until) {
+		p.until = end
+	}
+}
+
+// paced keeps the writes of a session from becoming a storm when the API fails: hundreds of Machines
 // repeat their calls, the manager calls again every 5 s, and a thousand independent sidecars share
 // one API.
 //
-// Each kind of request, a method and a resource such as POST of servers, is limited separately. A
-// kind of writes has an in-flight limit, 1 at first. A failure (isFailure) halves it, every other
-// answer doubles it. A failure at limit 1 starts a pause, twice as long as the last one; every
-// other answer halves the next. A Retry-After pauses its kind at any limit. Pauses are random, so
-// that sidecars that were refused together do not come back together.
-//
-// Reads have no such limit: Session.Reads bounds them. Reads that were held back or are repeated
-// wait there, so that they do not all come at once.
+// Each kind of write, such as POST of servers, pauses after a failure (isFailure). After the pause
+// one request tries, and the others of the kind wait for its answer. An answer about the request
+// itself opens the kind for all; those that waited go on at random times within a second, so that an
+// API with a low limit refuses few of them. For the same reason an answer to a request from before
+// the pause changes nothing. A write that is answered 429 is sent again when the pause is over.
 type paced struct {
 	next   http.RoundTripper
-	reads  *Reads
 	clock  clock.Clock
 	jitter func() float64
 
 	mu sync.Mutex
-	// kinds has a handful of entries: the methods and resources of the API.
+	// kinds has a handful of entries: the SDK's names of writes.
 	kinds map[string]*kind
 }
 
-// kind is the state of one kind of requests.
+// kind is the state of one kind of writes.
 type kind struct {
-	method string
-	// limit is how many attempts may be in flight.
-	limit int
-	// lastSent is when the last attempt was sent.
-	lastSent    time.Time
-	pausedUntil time.Time
-	// pause is half of the next pause at limit 1, before the random factor.
-	pause time.Duration
-	// refusal is the error of a request that is not sent. It has the status of the last answer that
-	// halved the limit or started a pause.
-	refusal *NotSentError
-	// inFlight counts the writes in flight, including those that wait for the limits and the fence.
-	inFlight int
-	// changed is closed when waiting attempts must check again.
+	pause
+	// isTried reports whether the request that tries after a pause is under way.
+	isTried bool
+	// status is that of the last failure; 0 if there was no answer.
+	status int
+	// changed is closed when waiting requests must check again.
 	changed chan struct{}
-}
-
-func (k *kind) isRead() bool { return k.method == http.MethodGet }
-
-// attempts is the state that all attempts of one request share.
-type attempts struct {
-	begun  int
-	waited time.Duration
-}
-
-type attemptsKey struct{}
-
-// withAttempts returns a context for all attempts of one request.
-func withAttempts(ctx context.Context) context.Context {
-	return context.WithValue(ctx, attemptsKey{}, &attempts{})
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
-	k := p.kindOf(request)
-	limit, err := p.wait(request.Context(), k)
-	if err != nil {
-		return nil, notSent(err)
+	if request.Method == http.MethodGet {
+		return p.next.RoundTrip(request)
 	}
-	defer p.leave(k)
-	response, err := p.next.RoundTrip(request)
-	// A caller's cancellation is no sign of the API's health.
-	if err == nil || !isHeldBack(err) && request.Context().Err() == nil {
-		p.note(k, limit, response, err)
+	k, left := p.kindOf(request), maxPaceWait
+	var tries bool
+	var refusal error
+	isAdmitted := func() bool {
+		tries, refusal = p.wait(request.Context(), k, &left)
+		return refusal == nil
 	}
-	return response, err
+	if !isAdmitted() {
+		return nil, notSent(refusal)
+	}
+	for {
+		response, err := p.send(request, k, tries)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests || !isAdmitted() {
+			return response, err // a 429 says more than why it was not sent again
+		}
+	}
 }
 
 func (p *paced) kindOf(request *http.Request) *kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	name := request.Method + " " + serviceOf(request)
+	name, _ := operationOf(request)
 	if p.kinds[name] == nil {
-		p.kinds[name] = &kind{method: request.Method, changed: make(chan struct{})}
+		p.kinds[name] = &kind{changed: make(chan struct{})}
 	}
 	return p.kinds[name]
 }
 
-// wait returns the kind's limit once an attempt may be sent, or an error if it must not be.
-func (p *paced) wait(ctx context.Context, k *kind) (limit int, err error) {
-	shared, ok := ctx.Value(attemptsKey{}).(*attempts)
-	if !ok {
-		shared = &attempts{}
-	}
-	held := shared.begun > 0
-	shared.begun++
-	for {
-		left := maxPaceWait - shared.waited
-		limit, until, err := p.admit(ctx, k, left)
+// wait waits until a request may be sent, for *left at most, which it shortens. It reports whether the
+// request is the one that tries after a pause.
+func (p *paced) wait(ctx context.Context, k *kind, left *time.Duration) (tries bool, err error) {
+	for isHeld := false; ; {
+		p.mu.Lock()
+		paused, changed, refusal := k.until.Sub(p.clock.Now()), k.changed, k.refusal()
+		admitted := ctx.Err() == nil && paused <= 0 && (k.length == 0 || !k.isTried)
+		if admitted && k.length > 0 {
+			tries, k.isTried = true, true
+		}
+		p.mu.Unlock()
 		switch {
-		case err != nil:
-			return 0, err
-		case limit > 0 && k.isRead() && held:
-			return limit, p.reads.Wait(ctx)
-		case limit > 0:
-			return limit, nil
+		case ctx.Err() != nil, admitted && (tries || !isHeld):
+			return tries, ctx.Err()
+		case *left <= 0:
+			return false, refusal
+		case admitted: // those that waited do not go on at once: the first that fails holds the others
+			paused, isHeld, changed = time.Duration(p.jitter()*float64(firstPause)), false, nil
+		case paused <= 0: // another request tries
+			paused, isHeld = *left, true
+		default:
+			isHeld = true
 		}
-		held = true
 		start := p.clock.Now()
-		err = sleepUntil(ctx, p.clock, min(until.duration, left), until.changed)
-		shared.waited += p.clock.Since(start)
-		if err != nil {
-			return 0, fmt.Errorf("waiting to send the request: %w", err)
+		err := sleepUntil(ctx, p.clock, min(paused, *left), changed)
+		if *left -= p.clock.Since(start); err != nil {
+			return false, fmt.Errorf("waiting to send the request: %w", err)
 		}
 	}
 }
 
-// delay is how long an attempt waits: for the duration, or until changed is closed.
-type delay struct {
-	duration time.Duration
-	changed  <-chan struct{}
+// refusal returns the error of a request that is not sent. It has the status of the last failure, not
+// its text: that may repeat the other request's content, such as userData.
+func (k *kind) refusal() error {
+	if k.status == 0 {
+		return &NotSentError{Err: errors.New("not sent: earlier requests of this kind got no answer")}
+	}
+	return &NotSentError{StatusCode: k.status,
+		Err: fmt.Errorf("not sent: earlier requests of this kind failed with status %d", k.status)}
 }
 
-// admit returns the kind's limit if an attempt may be sent now, or 0 and the delay. left is how
-// long its request may still wait; it does not wait at all for a longer pause.
-func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (limit int, until delay, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	paused := k.pausedUntil.Sub(now)
-	if paused <= 0 && now.Sub(k.lastSent) >= limitTTL {
-		k.limit, k.pause, k.refusal = 1, 0, errTooMany
+// send sends the request, and changes the kind's pause by the answer.
+func (p *paced) send(request *http.Request, k *kind, tries bool) (response *http.Response, err error) {
+	began := p.clock.Now()
+	defer func() { // even if next panics, another request gets the turn
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		k.isTried = k.isTried && !tries
+		p.note(request, k, began, response, err)
+		close(k.changed)
+		k.changed = make(chan struct{})
+	}()
+	try, err := rewound(request)
+	if err != nil {
+		return nil, notSent(err)
 	}
-	hangs := k.lastSent.Add(max(hangingAfter, k.pause/2)).Sub(now)
-	tooLong := paused > left
-	if deadline, ok := ctx.Deadline(); ok {
-		tooLong = tooLong || paused > deadline.Sub(now)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return 0, delay{}, ctx.Err()
-	case left <= 0, tooLong:
-		return 0, delay{}, k.refusal
-	case paused > 0:
-		return 0, delay{paused, k.changed}, nil
-	case !k.isRead() && k.inFlight >= k.limit && hangs > 0:
-		return 0, delay{hangs, k.changed}, nil
-	}
-	k.lastSent = now
-	if !k.isRead() {
-		k.inFlight++
-	}
-	return k.limit, delay{}, nil
+	return p.next.RoundTrip(try)
 }
 
-// leave ends an attempt, and wakes the waiting ones to check again.
-func (p *paced) leave(k *kind) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !k.isRead() {
-		k.inFlight--
-	}
-	close(k.changed)
-	k.changed = make(chan struct{})
-}
-
-// note adjusts the kind's limit and pause after an attempt. limit is the kind's when it was sent.
-func (p *paced) note(k *kind, limit int, response *http.Response, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// note changes the kind's pause after an answer or error.
+func (p *paced) note(request *http.Request, k *kind, began time.Time, response *http.Response, err error) {
 	now := p.clock.Now()
 	switch {
-	case !k.isRead() && isFailure(k.method, response, err):
-		k.limit, k.refusal = max(k.limit/2, 1), refusalAfter(response, err)
-		if limit == 1 {
-			k.pause = min(max(2*k.pause, firstPause), maxPause)
-			k.holdUntil(now.Add(p.times(k.pause, 0.5)))
+	case response == nil && (err == nil || isHeldBack(err) || request.Context().Err() != nil):
+		// It says nothing of the API: the caller left, or a later link held the request back.
+	case !isFailure(response, err):
+		if !began.Before(k.until) {
+			k.length = 0
 		}
-	case !k.isRead():
-		k.limit, k.pause = min(2*k.limit, maxInFlight), k.pause/2
-	}
-	if asked := retryAfter(response, now); asked > 0 {
-		k.refusal = refusalAfter(response, err)
-		k.holdUntil(now.Add(p.times(asked, 1)))
+	default:
+		if k.status = 0; err == nil {
+			k.status = response.StatusCode
+		}
+		k.lengthen(began, now, p.jitter())
+		k.holdFor(retryAfter(response, now), now, p.jitter())
 	}
 }
 
-// isFailure reports whether more writes of the kind would be a storm: after no answer, 429, 5xx or
-// a gateway's page; after a status that is not about the single request, such as a refused token
-// (401) or a locked (423) or unpaid (402) project; and after 409 to a POST, which means that the
-// cloud is busy. The manager repeats all of these after 5 s.
-func isFailure(method string, response *http.Response, err error) bool {
+// isFailure reports whether more writes of the kind would be a storm: after no answer, a gateway's
+// page, 429 or 5xx; and after a status that is not about the single request, such as a refused token
+// (401) or a locked (423) or unpaid (402) project. The manager repeats all of these after 5 s.
+func isFailure(response *http.Response, err error) bool {
 	if err != nil {
 		return true
 	}
 	switch response.StatusCode {
-	case http.StatusConflict:
-		if method == http.MethodPost {
-			return true
-		}
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone,
 		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return isForeign(response)
 	default:
 		return response.StatusCode >= http.StatusMultipleChoices || isForeign(response)
 	}
-	return isForeign(response)
-}
-
-// holdUntil starts a pause, unless a later end is already set.
-func (k *kind) holdUntil(end time.Time) {
-	if end.After(k.pausedUntil) {
-		k.pausedUntil = end
-	}
-}
-
-// times returns the duration times a random factor from least to least + 0.5.
-func (p *paced) times(duration time.Duration, least float64) time.Duration {
-	return time.Duration(float64(duration) * (least + p.jitter()/2))
-}
-
-// refusalAfter returns a refusal with the answer's status, not its text: that may repeat the other
-// request's content, such as userData, and varies from answer to answer.
-func refusalAfter(response *http.Response, err error) *NotSentError {
-	if err != nil {
-		return &NotSentError{Err: errors.New("not sent: earlier requests of this kind got no answer")}
-	}
-	return &NotSentError{StatusCode: response.StatusCode,
-		Err: fmt.Errorf("not sent: earlier requests of this kind failed with status %d", response.StatusCode)}
 }
 
 // maxRetryAfter is the longest wait that a Retry-After header can ask for.
@@ -266,10 +214,8 @@ const maxRetryAfter = 60 * time.Second
 
 // retryAfter returns the Retry-After of a 429 or 503, given in seconds or as a date; 0 without one.
 func retryAfter(response *http.Response, now time.Time) time.Duration {
-	if response == nil {
-		return 0
-	}
-	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+	if response == nil ||
+		response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
 	value := response.Header.Get("Retry-After")

@@ -12,31 +12,24 @@ import (
 )
 
 const (
-	// maxAttempts limits the attempts of a request, including the first. The manager calls again after
-	// 5 s, so a few are enough to bridge a short failure.
+	// maxAttempts limits the attempts of a read, including the first. The driver polls, so a few are
+	// enough to bridge a short failure.
 	maxAttempts = 4
 	// firstBackoff doubles with every retry; each is multiplied by a random factor
 	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
 )
 
-// mayRetry reports whether a request may be sent again after this answer or error. A server must
-// never be created twice, so a POST is repeated only if it cannot have been accepted: nothing of it
-// was written, or the API answered 429. A read is not repeated after 429 or a timeout: its callers
-// poll, and repeated reads kept STACKIT's limit of a source address exceeded (seen at its object
-// storage in September 2026).
-func mayRetry(method string, response *http.Response, err error) bool {
-	switch isRead := method == http.MethodGet; {
-	case isHeldBack(err), errors.Is(err, ErrTooLarge), isRead && isTimeout(err):
-		return false
-	case err != nil:
-		return method != http.MethodPost || isUnwritten(err)
-	case response.StatusCode == http.StatusTooManyRequests:
-		return !isRead
+// mayRetry reports whether a read may be sent again after this answer or error. After 429 or a
+// timeout it is not: its callers poll, and repeated reads kept STACKIT's limit of a source address
+// exceeded (seen at its object storage in September 2026).
+func mayRetry(response *http.Response, err error) bool {
+	if err != nil {
+		return !isHeldBack(err) && !errors.Is(err, ErrTooLarge) && !isTimeout(err)
 	}
 	switch response.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return method != http.MethodPost
+		return true
 	default:
 		return false
 	}
@@ -47,7 +40,8 @@ func backoff(retry int, random float64) time.Duration {
 	return time.Duration(float64(firstBackoff<<(retry-1)) * (0.5 + random))
 }
 
-// retrying repeats requests by mayRetry, and notes a read's final answer in Session.Reads.
+// retrying repeats reads by mayRetry, each at its turn in Session.Reads, and notes their answers
+// there. Writes are repeated by their callers, except as authenticated and paced say.
 type retrying struct {
 	next   http.RoundTripper
 	reads  *Reads
@@ -57,27 +51,19 @@ type retrying struct {
 
 // RoundTrip implements http.RoundTripper.
 func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, began := withAttempts(request.Context()), r.clock.Now()
-	var response *http.Response // of the attempt before
-	var failure error
+	if request.Method != http.MethodGet {
+		return r.next.RoundTrip(request)
+	}
 	for attempt := 1; ; attempt++ {
-		try, err := rewound(request.WithContext(ctx))
-		if err != nil {
-			return nil, notSent(err)
-		}
-		answer, err := r.next.RoundTrip(try)
-		if attempt > 1 && isHeldBack(err) && ctx.Err() == nil {
-			return response, failure // the earlier outcome has more information
-		}
-		response, failure = answer, err
-		if attempt == maxAttempts || !mayRetry(request.Method, response, err) {
-			if err == nil && request.Method == http.MethodGet {
-				r.reads.note(began, response.StatusCode)
-			}
+		began := r.clock.Now()
+		response, err := r.next.RoundTrip(request)
+		r.reads.note(began, response)
+		if attempt == maxAttempts || !mayRetry(response, err) {
 			return response, err
 		}
-		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil { // the caller left
-			return response, err
+		ctx := request.Context()
+		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil || r.reads.Wait(ctx) != nil {
+			return response, err // the caller left: the earlier outcome has more information
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -106,10 +107,12 @@ func (r *rig) sessionIn(projectID string) *Session {
 func list(ctx context.Context, session *Session) error { return apiCalls["LIST"](ctx, session.API) }
 
 // openSession is one without authentication: for tests of what is below it.
-func openSession(t *testing.T, endpoint string) *Session {
+func openSession(t *testing.T, endpoint string) *Session { return openSessionOver(t, endpoint, nil) }
+
+func openSessionOver(t *testing.T, endpoint string, transport http.RoundTripper) *Session {
 	t.Helper()
-	session, err := (&PluginSPIImpl{Config: Config{Endpoint: endpoint, NoAuth: true}, UserAgent: "driver/v1.2.3"}).
-		Session(Credentials{ProjectID: iaasmock.DefaultProjectID})
+	session, err := (&PluginSPIImpl{Config: Config{Endpoint: endpoint, NoAuth: true}, Transport: transport,
+		UserAgent: "driver/v1.2.3"}).Session(Credentials{ProjectID: iaasmock.DefaultProjectID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +142,8 @@ func answerEmptyList(w http.ResponseWriter, _ *http.Request) {
 type arrivals struct {
 	mu   sync.Mutex
 	sent []arrival
-	// failures is how many of the next requests are answered 503.
-	failures int
+	// failures is how many of the next requests are answered with the status; 0 means 503.
+	failures, status int
 	// retryAfter are the headers of these answers.
 	retryAfter []string
 }
@@ -159,7 +162,7 @@ func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
 	body := `{"items":[], "id":"` + testServer + `", "machineType":"g2i.1", "name":"m1"}`
 	if a.failures > 0 {
 		a.failures--
-		response.StatusCode, body = http.StatusServiceUnavailable, `{}`
+		response.StatusCode, body = cmp.Or(a.status, http.StatusServiceUnavailable), `{}`
 		if len(a.retryAfter) > 0 {
 			response.Header.Set("Retry-After", a.retryAfter[0])
 			a.retryAfter = a.retryAfter[1:]
@@ -174,17 +177,6 @@ func (a *arrivals) all() []arrival {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.sent)
-}
-
-// of returns how many requests of the method came so far.
-func (a *arrivals) of(method string) int {
-	count := 0
-	for _, sent := range a.all() {
-		if sent.method == method {
-			count++
-		}
-	}
-	return count
 }
 
 const (

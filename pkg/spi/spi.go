@@ -89,12 +89,10 @@ type PluginSPIImpl struct {
 	// rand.Float64. Tests set it to make these lengths repeatable.
 	Jitter func() float64
 
-	setup sync.Once
-	// building is held while a session is built, so that equal credentials share one.
-	building sync.Mutex
-	// sessions has the sessions by sessionKey.
+	// mu is held while a session is built, so that equal credentials share one.
+	mu sync.Mutex
+	// sessions has the sessions by sessionKey; nil before the first.
 	sessions *recent.Map[string, *Session]
-	writers  chan struct{}
 }
 
 // idleAfter is how long a session is kept without use, so that the old key does not stay in memory
@@ -103,10 +101,12 @@ const idleAfter = time.Hour
 
 // Session implements SessionProviderInterface. It does not cache failures.
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
-	s.setup.Do(s.init)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions == nil {
+		s.init()
+	}
 	key := credentials.sessionKey()
-	s.building.Lock()
-	defer s.building.Unlock()
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil
 	}
@@ -132,17 +132,12 @@ func (s *PluginSPIImpl) init() {
 	if s.Transport == nil {
 		s.Transport = NewTransport()
 	}
-	if s.Clock == nil {
-		s.Clock = clock.RealClock{}
-	}
 	if s.Jitter == nil {
 		s.Jitter = rand.Float64
 	}
-	if s.UserAgent == "" {
-		s.UserAgent = "machine-controller-manager-provider-stackit"
-	}
+	s.Clock = cmp.Or[clock.Clock](s.Clock, clock.RealClock{})
+	s.UserAgent = cmp.Or(s.UserAgent, "machine-controller-manager-provider-stackit")
 	s.sessions = recent.New[string, *Session](s.Clock, idleAfter)
-	s.writers = make(chan struct{}, 1)
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
@@ -170,33 +165,26 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	return session, nil
 }
 
-// newChain returns the chain in the package's doc, built from the inside out. Requests for access
-// tokens pass only its inner end, an attempt.
+// newChain returns the chain in the package's doc, built from the inside out: the order matters.
+// Requests for access tokens pass only its inner end, an attempt.
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.RoundTripper, error) {
-	attempt := func(service string, limit int) http.RoundTripper {
-		metrics := &metered{next: &bodyReader{next: s.Transport, limit: limit}, clock: s.Clock, service: service}
-		return &deadlined{metrics}
+	attempt := func(isToken bool, limit int) http.RoundTripper {
+		body := &bodyReader{next: s.Transport, limit: limit}
+		return &deadlined{&metered{next: body, clock: s.Clock, config: s.Config, isToken: isToken}}
 	}
-	chain := attempt("", maxAnswer)
-	limits := &limited{next: chain, limiter: s.Limiter, writers: s.writers}
+	chain := attempt(false, maxAnswer)
+	limits := &limited{next: chain, limiter: s.Limiter}
 	if s.Fence != nil {
-		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
-			if request.Method == http.MethodGet {
-				if err := reads.Wait(request.Context()); err != nil {
-					return err
-				}
-			}
-			return limits.waitTurn(request)
-		}}
+		limits.next = &fenced{next: chain, fence: s.Fence, queue: limits, reads: reads}
 	}
-	chain = &paced{next: limits, reads: reads, clock: s.Clock, jitter: s.Jitter, kinds: map[string]*kind{}}
+	chain = &paced{next: limits, clock: s.Clock, jitter: s.Jitter, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
 		exchange, err := s.newExchange(credentials)
 		if err != nil {
 			return nil, err
 		}
-		tokens := newTokenSource(exchange, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
-		chain = &authenticated{next: chain, tokens: tokens}
+		tokens := &tokenSource{exchange: exchange, next: attempt(true, maxTokenAnswer), clock: s.Clock, jitter: s.Jitter}
+		chain = &authenticated{next: chain, tokens: tokens, reads: reads}
 	}
 	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
 }

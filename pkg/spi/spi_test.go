@@ -5,7 +5,6 @@ package spi
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -34,32 +33,6 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 			t.Error("an idle session was kept")
 		}
 	})
-}
-
-func TestCallersShareTheSessionThatIsBuilt(t *testing.T) {
-	r := newRig(t)
-	credentials := Credentials{ServiceAccountKey: string(r.key)}
-	for i := range 100 { // building takes microseconds: not all callers meet
-		credentials.ProjectID = fmt.Sprint("project-", i)
-		begin, built := make(chan struct{}), make(chan *Session, 8)
-		for range cap(built) {
-			go func() {
-				<-begin
-				session, err := r.sessions.Session(credentials)
-				if err != nil {
-					t.Error(err)
-				}
-				built <- session
-			}()
-		}
-		close(begin)
-		first := <-built
-		for range cap(built) - 1 {
-			if <-built != first {
-				t.Fatal("equal credentials get several sessions")
-			}
-		}
-	}
 }
 
 // Whoever writes a Secret knows its project, and may know another's service account. Nothing that he makes

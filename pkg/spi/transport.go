@@ -26,14 +26,7 @@ const (
 	writeAttemptTimeout = 30 * time.Second
 )
 
-func attemptTimeout(method string) time.Duration {
-	if method == http.MethodGet {
-		return readAttemptTimeout
-	}
-	return writeAttemptTimeout
-}
-
-// timeoutError is the error of an attempt that took longer than its attemptTimeout. It is not
+// timeoutError is the error of an attempt that took longer than its deadline. It is not
 // context.DeadlineExceeded: that is the caller's own deadline.
 type timeoutError time.Duration
 
@@ -50,14 +43,16 @@ func isTimeout(err error) bool {
 	return errors.As(err, &found) && found.Timeout()
 }
 
-// deadlined ends an attempt after its attemptTimeout, and marks it as not sent if nothing was
-// written.
+// deadlined ends an attempt at its deadline, and marks it as not sent if nothing was written.
 type deadlined struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper. It may cancel the deadline's context on return, because
 // the answer is already in memory (see bodyReader).
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
-	timeout := attemptTimeout(request.Method)
+	timeout := writeAttemptTimeout
+	if request.Method == http.MethodGet {
+		timeout = readAttemptTimeout
+	}
 	ctx, cancel := context.WithTimeout(request.Context(), timeout)
 	defer cancel()
 	var written atomic.Bool
@@ -120,10 +115,10 @@ type bodyReader struct {
 // RoundTrip implements http.RoundTripper.
 func (b *bodyReader) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = readBody(response, b.limit)
 	}
-	if err := readBody(response, b.limit); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return response, nil
@@ -183,25 +178,15 @@ func rewound(request *http.Request) (*http.Request, error) {
 	return try, nil
 }
 
-// withoutAnswer returns the error of an unanswered request without text from the server: net/http
+// ownText returns the text of an unanswered request's error without text from the server: net/http
 // quotes lines that it cannot parse, and a key's author may have chosen the server.
-func withoutAnswer(err error) error {
+func ownText(err error) string {
 	text, _, isQuoting := strings.Cut(err.Error(), `"`)
-	if !isQuoting && len(text) <= maxLogged {
-		return err
+	if isQuoting {
+		text = strings.TrimRight(text, " :(")
 	}
-	return &shortened{text: strings.TrimRight(cut(text), " :("), err: err}
+	return cut(text)
 }
-
-// shortened replaces the text of an error.
-type shortened struct {
-	text string
-	err  error
-}
-
-func (s *shortened) Error() string { return s.text }
-
-func (s *shortened) Unwrap() error { return s.err }
 
 // refuseRedirects returns redirects as answers: the API has none, and following one would send the
 // access token to another host.

@@ -49,14 +49,14 @@ type scenario struct {
 // nobody tells them of the others.
 func TestSidecarsShareAnAPI(t *testing.T) {
 	thousand := scenario{
-		sidecars: 1000, machines: 3, within: 10 * time.Second, perSecond: 20, burst: 100, maxTime: 1.2, maxAttempts: 4.5,
+		sidecars: 1000, machines: 3, within: 10 * time.Second, perSecond: 20, burst: 100, maxTime: 1.5, maxAttempts: 5.5,
 	}
-	atOnce := scenario{sidecars: 300, machines: 3, perSecond: 20, burst: 100, maxTime: 1.5, maxAttempts: 3.5}
+	atOnce := scenario{sidecars: 300, machines: 3, perSecond: 20, burst: 100, maxTime: 1.5, maxAttempts: 4}
 	costly := atOnce
 	costly.within, costly.refusal, costly.maxTime = 10*time.Second, 1, 1.6
 	told := atOnce
 	told.within, told.retryAfter, told.maxTime, told.maxAttempts = 10*time.Second, []string{"30"}, 2, 1.5
-	alone := scenario{sidecars: 1, machines: 200, perSecond: 2, burst: 2, maxTime: 1.2, maxAttempts: 3.7}
+	alone := scenario{sidecars: 1, machines: 200, perSecond: 2, burst: 2, maxTime: 1.3, maxAttempts: 10}
 	unlimited := scenario{sidecars: 1, machines: 200, maxTime: 1.25, maxAttempts: 1}
 	rows := map[string]scenario{
 		"1,000 within 10 s": thousand,

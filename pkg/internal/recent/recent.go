@@ -1,31 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recent provides a map whose entries expire after a period without access.
-//
-// The driver caches values that it can recreate: the session of a Secret, the readers of a
-// cluster, the warnings it gave. It does not learn that a Secret was rotated or a cluster deleted,
-// so a plain map would grow without limit, and keep old keys.
-//
-// There is no goroutine: each call sweeps the map. A map is meant for hundreds of entries, and
-// limited to a thousand, because a user who can write Secrets could create a new key every second.
-// (k8s.io/apimachinery's cache.Expiring expires an entry even if it is in use.)
+// Package recent provides a map whose entries expire after a period without access: the session of a
+// Secret, the readers of a cluster. The driver does not learn that a Secret was rotated or a cluster
+// deleted, so a plain map would grow without limit, and keep old keys. There is no goroutine: each
+// call sweeps the map. (k8s.io/apimachinery's cache.Expiring expires an entry even if it is in use.)
 package recent
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
 
-// maxEntries limits the entries of a Map: a new entry replaces the least recently used one.
-const maxEntries = 1000
-
-// Map is a map of at most 1,000 entries, which expire after a period without access. A new entry
-// beyond that replaces the least recently used one. A Map is safe for concurrent use.
+// Map is a map whose entries expire after a period without access. It is safe for concurrent use, and
+// meant for hundreds of entries.
 type Map[K comparable, V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration
@@ -49,45 +40,34 @@ func New[K comparable, V any](clock clock.PassiveClock, lifetime time.Duration) 
 func (m *Map[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
-	found, ok := m.entries[key]
+	value, ok := m.lookup(key)
 	if !ok {
-		found.value = create()
+		value = create()
+		m.entries[key] = entry[V]{value, m.clock.Now()}
 	}
-	m.keep(key, found.value)
-	return found.value
+	return value
 }
 
 // Lookup returns the value of the key, and reports whether there is one.
 func (m *Map[K, V]) Lookup(key K) (V, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
-	found, ok := m.entries[key]
-	if ok {
-		m.keep(key, found.value)
-	}
-	return found.value, ok
+	return m.lookup(key)
 }
 
 // Set stores the value of the key, in place of any earlier value.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
-	m.keep(key, value)
-}
-
-func (m *Map[K, V]) keep(key K, value V) {
-	if _, known := m.entries[key]; !known && len(m.entries) >= maxEntries {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(m.entries)), func(a, b K) int {
-			return m.entries[a].asked.Compare(m.entries[b].asked)
-		})
-		delete(m.entries, oldest)
-	}
+	m.lookup(key)
 	m.entries[key] = entry[V]{value, m.clock.Now()}
 }
 
-func (m *Map[K, V]) sweep() {
+func (m *Map[K, V]) lookup(key K) (V, bool) {
 	maps.DeleteFunc(m.entries, func(_ K, e entry[V]) bool { return m.clock.Since(e.asked) > m.lifetime })
+	found, ok := m.entries[key]
+	if ok {
+		m.entries[key] = entry[V]{found.value, m.clock.Now()}
+	}
+	return found.value, ok
 }

@@ -54,26 +54,3 @@ func TestConcurrentCallersShareOneValue(t *testing.T) {
 	}
 	group.Wait()
 }
-
-func TestANewEntryTakesThePlaceOfTheOldest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[int, int](clock.RealClock{}, lifetime)
-		for key := range maxEntries {
-			m.Set(key, key)
-			<-time.After(time.Second)
-		}
-		m.Lookup(0)
-		for key := range 10 {
-			m.Set(-1-key, 0)
-		}
-		wanted := map[int]bool{0: true, 1: false, 10: false, 11: true, maxEntries - 1: true, -1: true, -10: true}
-		for key, want := range wanted {
-			if _, got := m.Lookup(key); got != want {
-				t.Errorf("entry %d is there: %t, want %t", key, got, want)
-			}
-		}
-		if len(m.entries) != maxEntries {
-			t.Errorf("%d entries, want %d", len(m.entries), maxEntries)
-		}
-	})
-}

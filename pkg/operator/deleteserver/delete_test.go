@@ -94,7 +94,6 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		"a DELETE does nothing": {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere,
 			"it is ACTIVE, and its deletion is not retried: "},
 		"the answer to a DELETE is lost": {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
-		"DELETEs fail for a moment":      {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
 		"no DELETE does anything": {deletes(iaasmock.Fault{Status: 204}), stillThere,
 			"it is ACTIVE, and its deletion is not retried: "},
 		"every DELETE is answered 404": {deletes(iaasmock.Fault{Status: 404}), stillThere,

@@ -183,7 +183,7 @@ func TestAccounts(t *testing.T) {
 			1, []string{"WRONG service-account key: key ", "is inactive according to its file; activate it, or create a new"}},
 		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
 			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
-				"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},
+				"the service-account key is not the JSON that STACKIT issues for a key: unexpected end of JSON input"}},
 		"a key that is base64": {func(_ *testing.T, s *sick) {
 			s.secret["serviceAccountKey"] = base64.StdEncoding.EncodeToString([]byte(`{"id":"canary"}`))
 		}, 1, []string{"WRONG service-account key: Secret shoot--demo/sick", "is encoded in base64: use the JSON itself"}},

@@ -137,7 +137,7 @@ func TestCluster(t *testing.T) {
 		"a class whose key is no JSON": {func(c *clinic) {
 			c.Access.Sessions.Config.NoAuth, c.secret().Data["serviceAccountKey"] = false, []byte("{")
 		}, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials of MachineClass worker: " +
-			"the service-account key is truncated JSON: use the JSON file that STACKIT issued, unchanged"}},
+			"the service-account key is not the JSON that STACKIT issues for a key: unexpected end of JSON input"}},
 		"two regions": {func(c *clinic) {
 			labels := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
 			c.Add(testrig.Class("abroad", map[string]any{"region": iaasmock.SecondRegion, "labels": labels}))

@@ -176,9 +176,9 @@ func (t *tokenSource) fetch() (string, error) {
 		if request := (*url.Error)(nil); errors.As(err, &request) {
 			err = errors.New(ownText(request.Err))
 		}
-		return "", &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
+		return "", &TokenError{Err: fmt.Errorf("fetching an access token from %s: %w", cut(attempt.host), err)}
 	case err != nil, !isHeaderValue(token):
-		return "", tokenFailure(err, attempt.date)
+		return "", tokenFailure(err, attempt)
 	}
 	return token, nil
 }
@@ -188,13 +188,15 @@ func (t *tokenSource) fetch() (string, error) {
 type tokenAttempt struct {
 	next           http.RoundTripper
 	sent, received bool
+	// host is the token endpoint's.
+	host string
 	// date is the answer's Date header; zero without one.
 	date time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) {
-	a.sent = true
+	a.sent, a.host = true, request.URL.Host
 	response, err := a.next.RoundTrip(request)
 	if a.received = err == nil; a.received {
 		a.date = Date(response.Header)
@@ -215,8 +217,8 @@ func Date(header http.Header) time.Time {
 // tokenFailure returns the error for an answer without a usable token; err is the SDK's. The body
 // is dropped: it may repeat the assertion, and Gardener takes the SDK's error about a page that is
 // not JSON for wrong credentials.
-func tokenFailure(err error, date time.Time) error {
-	failure := &TokenError{Date: date}
+func tokenFailure(err error, attempt *tokenAttempt) error {
+	failure := &TokenError{Date: attempt.date}
 	var answer *oapierror.GenericOpenAPIError
 	switch {
 	case !errors.As(err, &answer):
@@ -227,7 +229,7 @@ func tokenFailure(err error, date time.Time) error {
 	default:
 		failure.Err = fmt.Errorf("the token endpoint or a gateway in front of it failed with status %d", answer.StatusCode)
 	}
-	failure.Err = fmt.Errorf("fetching an access token: %w", failure.Err)
+	failure.Err = fmt.Errorf("fetching an access token from %s: %w", cut(attempt.host), failure.Err)
 	return failure
 }
 

@@ -242,7 +242,7 @@ simulate-beside:
 # The race detector makes tests ten times as slow. Here it runs those of what is concurrent; test-race runs the
 # others in short mode: what is large there is small.
 RACE_PKGS  := ./pkg/spi ./pkg/internal/... ./test/iaasmock
-RACE_FILES := $(addprefix pkg/provider/,record_test.go sharing_test.go)
+RACE_FILES := pkg/provider/sharing_test.go
 race_tests  = $$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(RACE_FILES) | tr '\n' '|')
 .PHONY: test-unit test-race
 test-unit: race-note ## Tests without a control plane: all once, those of what is concurrent with the race detector.

@@ -5,10 +5,8 @@ package provider_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -18,11 +16,66 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
+
+// Every event of a class makes the manager call for all of its Machines: a class that is full is not asked for again
+// for a minute, unless it is corrected. ResourceExhausted is the only code that lets the autoscaler try another pool.
+func TestExhaustedClasses(t *testing.T) {
+	full := func(faults ...fault) func(*rig, made) { // as another Machine has found out
+		return func(r *rig, _ made) { created(faults...)(r, machine("m0")) }
+	}
+	spec := func(key string, value any) func(map[string]any) {
+		return func(spec map[string]any) { spec[key] = value }
+	}
+	then := func(before func(*rig, made), next func(*rig)) func(*rig, made) {
+		return func(r *rig, m made) { before(r, m); next(r) }
+	}
+	aMinute := func(*rig) { <-time.After(time.Minute) }
+	broken := inError("Unexpected vif_type=binding_failed")
+	runSituations(t, map[string]situation{
+		"9: the quota is used up": {before: full(noQuota), call: creates, reason: provider.ReasonQuotaExceeded, calls: none},
+		"9: the words come late in a long answer": {
+			faults: []fault{inError(strings.Repeat("x", 5000) + " quota exceeded")},
+			call:   creates, reason: provider.ReasonQuotaExceeded},
+		"9: the words are in userData, and are not shown": {before: func(r *rig, _ made) {
+			r.secret.Data["userData"] = []byte("Quota exceeded for 4 cores")
+		}, faults: []fault{inError("Quota exceeded for 4 cores")}, call: creates, reason: provider.ReasonQuotaExceeded},
+		"9: the same Machine comes again": {
+			before: created(noQuota), call: creates, reason: provider.ReasonQuotaExceeded, calls: none},
+		"9: no host": {
+			before: full(once(inError(noHost))), call: creates, reason: provider.ReasonNoCapacity, calls: none},
+		"9: no such machine type": {before: func(r *rig, m made) {
+			r.setSpec(spec("machineType", "c9i.999"))
+			full()(r, m)
+		}, call: creates, reason: provider.ReasonUnknownMachineType, calls: none},
+		"9: a minute later": {before: then(full(noQuota), aMinute), call: creates, left: 1},
+		"9: the class was corrected": {before: then(full(noQuota), func(r *rig) {
+			r.setSpec(spec("machineType", "t1.1"))
+		}), call: creates, left: 1},
+		"9: a POST in doubt is looked after": {before: func(r *rig, m made) {
+			created(lost)(r, m)
+			full(noQuota)(r, m)
+		}, call: createsUntilOK, left: 1},
+		"9: a Machine that waits after a failover is told, too": {before: func(r *rig, _ made) {
+			r.restartNow()
+			time.AfterFunc(20*time.Second, func() { created(noQuota)(r, machine("m0")) })
+		}, call: creates, reason: provider.ReasonQuotaExceeded,
+			then: func(r *rig, _ made) { r.wantCalls("CreateServer", 1) }},
+		"9: all servers end in ERROR": {
+			before: full(broken), call: creates, reason: provider.ReasonServersFail},
+		"9: one ran in between": {before: then(full(once(broken)), func(r *rig) {
+			r.mustCreate(machine("m2"))
+			r.mustRemove(machine("m2"))
+		}), faults: []fault{broken}, call: creates, reason: provider.ReasonServerFailed},
+		"9: of a class that was corrected": {before: then(full(broken), func(r *rig) {
+			r.setSpec(spec("metadata", map[string]any{"corrected": "yes"}))
+		}), call: creates, reason: provider.ReasonServerFailed},
+	}, time.Minute)
+}
 
 var full = iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: noHost}
 
@@ -89,28 +142,32 @@ func (r *choosing) fill(fault iaasmock.Fault, choices ...string) (empty func()) 
 	}
 }
 
-// What is full is known at once, or once the server has ended in ERROR.
+// What is full is known at once, or once the server has ended in ERROR: the manager's next calls try the other choices.
 func TestFallsBackWhereThereIsNoCapacity(t *testing.T) {
-	refused := iaasmock.Fault{Status: http.StatusInternalServerError, Body: `{"code":500,"msg":"` + noHost + `"}`}
+	answered := fault{Status: http.StatusInternalServerError, Body: `{"code":500,"msg":"` + noHost + `"}`}
+	unanswered := fault{FinalStatus: full.FinalStatus, ErrorMessage: noHost, DropAfter: true}
+	one, two := []string{first}, []string{first, second}
+	toSecond, toThird := []string{first, second}, []string{first, second, third}
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		boot  time.Duration
-		full  []string
-		posts []string
+		machineType string
+		fault       fault
+		boot        time.Duration
+		full, posts []string
 	}{
-		"nothing is full":               {full, bootDuration, nil, []string{first}},
-		"the first, at once":            {full, time.Millisecond, []string{first}, []string{first, second}},
-		"the first, after 20 s":         {full, 20 * time.Second, []string{first}, []string{first, second}},
-		"the first, after 60 s":         {full, time.Minute, []string{first}, []string{first, second}},
-		"the first, answered":           {refused, bootDuration, []string{first}, []string{first, second}},
-		"two, at once":                  {full, time.Millisecond, []string{first, second}, []string{first, second, third}},
-		"two, after 20 s":               {full, 20 * time.Second, []string{first, second}, []string{first, second, third}},
-		"two, after 60 s":               {full, time.Minute, []string{first, second}, []string{first, second, third}},
-		"two, answered":                 {refused, bootDuration, []string{first, second}, []string{first, second, third}},
-		"the second, which nobody asks": {full, bootDuration, []string{second}, []string{first}},
+		"nothing is full":               {"c2i.2", full, bootDuration, nil, one},
+		"the first, at once":            {"c2i.2", full, time.Millisecond, one, toSecond},
+		"the first, after a minute":     {"c2i.2", full, time.Minute, one, toSecond},
+		"the first, answered":           {"c2i.2", answered, bootDuration, one, toSecond},
+		"the first, its answer is lost": {"c2i.2", unanswered, bootDuration, one, toSecond},
+		"two, at once":                  {"c2i.2", full, time.Millisecond, two, toThird},
+		"two, after a minute":           {"c2i.2", full, time.Minute, two, toThird},
+		"two, answered":                 {"c2i.2", answered, bootDuration, two, toThird},
+		"the second, which nobody asks": {"c2i.2", full, bootDuration, []string{second}, one},
+		"the first does not exist":      {"c9i.999", full, bootDuration, nil, []string{"c9i.999 in eu01-1", second}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newChoosing(t, iaasmock.WithBootDuration(row.boot))
+			r.setSpec(func(spec map[string]any) { threeChoices(spec); spec["machineType"] = row.machineType })
 			r.fill(row.fault, row.full...)
 			r.mustCreateAsManager(machine("m1"))
 			r.wantPosts(row.posts...)
@@ -163,44 +220,18 @@ func TestTheLastChoiceIsToldTheAutoscalerOnceARound(t *testing.T) {
 
 // A quota holds for all choices, and a server in ERROR for another reason would fail with any.
 func TestOnlyLackOfCapacityFallsBack(t *testing.T) {
-	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		code  codes.Code
-	}{
-		"quota, answered": {iaasmock.Fault{Status: http.StatusForbidden, Body: quotaExceeded}, codes.ResourceExhausted},
-		"quota, in ERROR": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Quota exceeded for cores"},
-			codes.ResourceExhausted},
-		"ERROR in other words": {iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"},
-			codes.Internal},
-		"a refusal": {
-			iaasmock.Fault{Status: http.StatusBadRequest,
-				Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}, codes.InvalidArgument},
+	for want, fault := range map[provider.Reason]fault{
+		provider.ReasonQuotaExceeded: noQuota, provider.ReasonServerFailed: once(inError("Image is corrupt")),
 	} {
-		bubble(t, name, func(t *testing.T) {
+		bubble(t, string(want), func(t *testing.T) {
 			r := newChoosing(t)
-			row.fault.Operation, row.fault.Count = "CreateServer", 1
-			r.cloud.Inject(row.fault)
-			wantCode(t, r.createErr(machine("m1")), row.code)
+			r.cloud.Inject(fault)
+			wantReason(t, r.createErr(machine("m1")), want)
 			<-time.After(time.Minute)
 			r.mustCreateAsManager(machine("m1"))
 			r.wantPosts(first, first)
 		})
 	}
-}
-
-// A machine type that the region lacks is no dead end.
-func TestFallsBackFromAMachineTypeThatDoesNotExist(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newChoosing(t)
-		r.setSpec(func(spec map[string]any) { threeChoices(spec); spec["machineType"] = "c9i.999" })
-		err := r.createErr(machine("m1"))
-		wantCode(t, err, codes.Unavailable)
-		if want := "UnknownMachineType: c9i.999 in eu01-1; next: " + second; !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
-		r.mustCreateAsManager(machine("m1"))
-		r.wantPosts("c9i.999 in eu01-1", second)
-	})
 }
 
 // What one Machine has found out, others need not for ten minutes; then the first choice is asked for again.
@@ -218,162 +249,51 @@ func TestAFullChoiceIsKnownToTheClassForTenMinutes(t *testing.T) {
 	})
 }
 
-// All Machines may be under way before the first of them knows; no more than these fail.
+// All Machines may be under way before the first of them knows; no more than these fail. Of POSTs that are answered,
+// half of the runs take 1.5 minutes, one in fifty more than 4: those that wait for their turn keep their choice, and
+// each that fails doubles the pause.
 func TestFiftyMachinesFallBackTogether(t *testing.T) {
-	machines := many(50)
-	answered := func(status int) iaasmock.Fault {
-		return iaasmock.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":"%s"}`, status, noHost)}
-	}
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		// most is how many POSTs may fail, within how long all Machines have to run.
-		most   int
+		fault  fault
 		within time.Duration
 	}{
-		"in ERROR, after the boot": {full, 2 * machines, 2 * time.Minute},
-		// Half of the runs take 1.5 minutes, one in fifty more than 4: POSTs that wait for their turn keep their
-		// choice, and each that fails doubles the pause.
-		"answered with 500": {answered(http.StatusInternalServerError), 2 * machines, 10 * time.Minute},
-		"answered with 409": {answered(http.StatusConflict), 2 * machines, 10 * time.Minute},
+		"in ERROR, after the boot": {full, 2 * time.Minute},
+		"answered with 500":        {fault{Status: 500, Body: `{"code":500,"msg":"` + noHost + `"}`}, 10 * time.Minute},
+		"answered with 409":        {fault{Status: 409, Body: `{"code":409,"msg":"` + noHost + `"}`}, 10 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newChoosing(t)
+			r, all := newChoosing(t), machines(many(50))
 			r.fill(row.fault, first, second)
 			began := time.Now()
-			var calls sync.WaitGroup
-			for i := range machines {
-				calls.Go(func() {
-					if _, err := r.createAsManager(machine(fmt.Sprintf("m%d", i))); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			calls.Wait()
-			took, failed := time.Since(began), len(r.posts)-machines
-			t.Logf("%d POSTs failed, after %v all Machines run", failed, took)
-			if failed > row.most || took > row.within {
-				t.Errorf("want at most %d in %v", row.most, row.within)
+			wantNone(t, together(all, func(m made) error { return createsUntilOK(r.rig, m) }))
+			wantWithin(t, began, row.within)
+			if failed := len(r.posts) - len(all); failed > 2*len(all) {
+				t.Errorf("%d POSTs failed, want at most %d", failed, 2*len(all))
 			}
 			<-time.After(time.Minute)
-			if left := r.cloud.Servers(); len(left) != machines {
-				t.Errorf("%d servers, want %d", len(left), machines)
+			if left := r.cloud.Servers(); len(left) != len(all) {
+				t.Errorf("%d servers, want %d", len(left), len(all))
 			}
 		})
 	}
 }
 
-// The new process learns from the server that it finds which choice has failed.
+// The new process learns from the server that it finds which choice has failed, also where STACKIT chose the zone.
 func TestFallsBackAfterARestart(t *testing.T) {
-	for name, row := range map[string]struct {
-		zone, text string
-	}{
-		"a class with a zone":    {"eu01-1", first + "; next: " + second},
-		"a class without a zone": {"", "c2i.2 in eu01-m, chosen by STACKIT: the class sets no availabilityZone; next: t1.1"},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newChoosing(t, iaasmock.WithBootDuration(time.Minute))
-			r.setSpec(func(spec map[string]any) { threeChoices(spec); spec["availabilityZone"] = row.zone })
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", MachineType: "c2i.2", FinalStatus: full.FinalStatus,
-				ErrorMessage: noHost})
-			m := machine("m1")
-			ctx, crash := context.WithTimeout(t.Context(), 30*time.Second) // the server boots
-			defer crash()
-			_, err := r.driver.CreateMachine(ctx,
-				&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
-			wantCode(t, err, codes.DeadlineExceeded)
-			r.restartNow()
-			err = r.createErr(m)
-			wantCode(t, err, codes.Unavailable)
-			if !strings.Contains(err.Error(), row.text) {
-				t.Errorf("%v, want %s", err, row.text)
-			}
-			r.mustCreateAsManager(m)
-			<-time.After(time.Minute)
-			if server := r.onlyServer(); server.MachineType != "t1.1" {
-				t.Errorf("%+v", server)
-			}
-		})
-	}
-}
-
-// A server whose deletion is stuck uses up quota, so no third one is made beside two: the manager hears why.
-func TestFallsBackBesideOneDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newChoosing(t, iaasmock.WithBootDuration(time.Millisecond))
-		r.fill(full, first, second)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
-		for range 4 {
-			err := r.createErr(machine("m1"))
-			wantCode(t, err, codes.Unavailable)
-			text := err.Error()
-			if len(r.posts) == 2 && !strings.Contains(text, "still being deleted") && !strings.Contains(text, third) {
-				t.Error(err)
-			}
-			<-time.After(5 * time.Second)
-		}
-		r.wantPosts(first, second)
-		for _, server := range r.cloud.Servers() {
-			r.removeServer(server.ID)
-		}
-		r.mustCreateAsManager(machine("m1"))
-		r.wantPosts(first, second, third)
-	})
-}
-
-// Without its answer the last POST tells its choice, also where the server looks like one of another choice.
-func TestFallsBackAfterALostAnswer(t *testing.T) {
-	cheap := map[string]any{"machineType": "t1.1"}
-	for name, row := range map[string]struct {
-		zone      string
-		fallbacks []any
-		posts     int
-	}{
-		"a class with a zone":              {"eu01-1", []any{cheap}, 2},
-		"a class without a zone":           {"", []any{cheap}, 2},
-		"a fallback to the cloud's choice": {"", []any{map[string]any{"availabilityZone": "eu01-m"}, cheap}, 3},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newChoosing(t)
-			r.setSpec(func(spec map[string]any) { spec["availabilityZone"], spec["fallbacks"] = row.zone, row.fallbacks })
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", MachineType: "c2i.2", FinalStatus: full.FinalStatus,
-				ErrorMessage: noHost, DropAfter: true})
-			r.mustCreateAsManager(machine("m1"))
-			<-time.After(time.Minute)
-			if server := r.onlyServer(); server.MachineType != "t1.1" || len(r.posts) != row.posts {
-				t.Errorf("%+v, after POSTs for %q", server, r.posts)
-			}
-		})
-	}
-}
-
-// A class without fallbacks that was edited while its server boots is answered as ever.
-func TestWithoutFallbacksNothingIsNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newChoosing(t, iaasmock.WithBootDuration(2*time.Minute))
-		one := func(machineType string) {
-			r.setSpec(func(spec map[string]any) { spec["machineType"] = machineType })
-		}
-		one("c2i.2")
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: full.FinalStatus, ErrorMessage: noHost})
-		ctx, end := context.WithTimeout(t.Context(), time.Minute)
-		defer end()
+		r := newChoosing(t, iaasmock.WithBootDuration(time.Minute))
+		r.setSpec(func(spec map[string]any) { threeChoices(spec); spec["availabilityZone"] = "" })
+		r.cloud.Inject(posts(fault{MachineType: "c2i.2", FinalStatus: full.FinalStatus, ErrorMessage: noHost}))
 		m := machine("m1")
-		request := &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret}
-		_, err := r.driver.CreateMachine(ctx, request)
-		wantCode(t, err, codes.DeadlineExceeded)
-		one("g2i.4")
-		wantCode(t, r.createErr(m), codes.ResourceExhausted)
-	})
-}
-
-// A known lack of capacity says nothing of the next choice's servers.
-func TestAFallbackInErrorIsNoRowOfFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newChoosing(t)
-		r.fill(full, first)
-		r.fill(iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "Image is corrupt"}, second)
-		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
-		<-time.After(5 * time.Second)
-		wantCode(t, r.createErr(machine("m1")), codes.Internal)
+		wantReason(t, r.createFor(m, 30*time.Second), provider.ReasonTimedOut) // the server boots, and the process ends
+		r.restartNow()
+		err := r.createErr(m)
+		wantCode(t, err, codes.Unavailable)
+		wantSaid(t, err.Error(), "c2i.2 in eu01-m, chosen by STACKIT: the class sets no availabilityZone; next: t1.1")
+		r.mustCreateAsManager(m)
+		<-time.After(time.Minute)
+		if server := r.onlyServer(); server.MachineType != "t1.1" {
+			t.Errorf("%+v", server)
+		}
 	})
 }

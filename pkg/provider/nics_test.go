@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -51,7 +53,7 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 		if diff := cmp.Diff(want, response); diff != "" {
 			t.Errorf("response (-want +got):\n%s", diff)
 		}
-		nic := nicOf(t, r, r.onlyServer())
+		nic := r.nicOf(r.onlyServer())
 		if diff := cmp.Diff([]string{"100.64.0.0/12", "10.250.0.1", "fd00:abcd::1/128"}, nic.AllowedAddresses); diff != "" {
 			t.Errorf("allowed addresses (-want +got):\n%s", diff)
 		}
@@ -65,102 +67,59 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 	})
 }
 
-// It reads the NICs once, for the addresses; once more is only needed if somebody else's may be there.
-func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12", "10.250.0.1"} })
-		created := r.mustCreate(machine("m1"))
-		if nic := nicOf(t, r, r.onlyServer()); !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12", "10.250.0.1"}) {
-			t.Errorf("the NIC carries %v", nic.AllowedAddresses)
-		}
-		if len(created.Addresses) != 1 {
-			t.Errorf("the addresses are %v, want one", created.Addresses)
-		}
-		counts := r.cloud.CallCounts()
-		if reads := counts["ListServerNICs"] + counts["ListNics"]; reads != 1 || counts["UpdateNic"] != 1 {
-			t.Errorf("the NICs were read %d times and changed %d times, want once", reads, counts["UpdateNic"])
-		}
-		for _, m := range []string{"", created.ProviderID} {
-			wantCode(t, r.statusErr(withID(machine("m1"), m)), codes.OK)
-		}
-	})
-}
-
 // CreateMachine and InitializeMachine add what the NICs lack, keep what others allowed, and wait while the NIC API is
 // out of order: once the Machine has its node label the manager does not see to an InitializeMachine that failed.
 // What is refused would be refused again, and the user has to know.
 func TestNICsGetTheAllowedAddresses(t *testing.T) {
 	const ours = "100.64.0.0/12"
-	fail := func(status int, operations ...string) func(string) []iaasmock.Fault {
-		return func(string) (faults []iaasmock.Fault) {
-			for _, operation := range operations {
-				faults = append(faults, iaasmock.Fault{Operation: operation, Status: status, Duration: time.Minute})
-			}
-			return faults
-		}
-	}
+	outage := fault{Status: http.StatusServiceUnavailable, Duration: time.Minute}
+	patches := func(f fault) fault { f.Operation = "UpdateNic"; return f }
+	rows := map[string]situation{}
 	for name, row := range map[string]struct {
 		others []string
-		faults func(nic string) []iaasmock.Fault
-		want   codes.Code
-		says   string
-		// updates is how many there are, others' among them; 0 is any number.
-		updates int
+		faults []fault
+		want   provider.Reason
+		answer string // to the first PATCH, which does nothing; "" is a PATCH that works
 	}{
-		"others allowed some": {[]string{"192.168.7.0/24", "fd00::7/128"}, fail(0), codes.OK, "", 2},
-		"they come late": {nil, func(string) []iaasmock.Fault {
-			return []iaasmock.Fault{{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}}
-		}, codes.OK, "", 0},
-		"an update does nothing": {nil, func(nic string) []iaasmock.Fault {
-			return []iaasmock.Fault{{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
-				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`}}
-		}, codes.Unavailable, "10.9.9.9", 0},
-		"the NIC API is out of order": {nil, fail(503, "ListServerNICs", "ListNics", "UpdateNic"), codes.OK, "", 0},
-		"updates are out of order":    {nil, fail(503, "UpdateNic"), codes.OK, "", 0},
-		"an update is wrong":          {nil, fail(400, "UpdateNic"), codes.InvalidArgument, "", 0},
-		"an update is forbidden":      {nil, fail(403, "UpdateNic"), codes.PermissionDenied, "", 0},
+		"others allowed some":         {[]string{"192.168.7.0/24", "fd00::7/128"}, nil, "", ""},
+		"they come late":              {nil, []fault{ofNICs(fault{Status: 200, Body: `{"items":[]}`, Count: 2})[0]}, "", ""},
+		"an update does nothing":      {nil, nil, provider.ReasonNotReady, "10.9.9.9"},
+		"the NIC API is out of order": {nil, append(ofNICs(outage), patches(outage)), "", ""},
+		"updates are out of order":    {nil, []fault{patches(outage)}, "", ""},
+		"an update is wrong":          {nil, []fault{patches(fault{Status: 400})}, provider.ReasonRequestRefused, ""},
+		"an update is forbidden":      {nil, []fault{patches(fault{Status: 403})}, provider.ReasonNoPermission, ""},
 	} {
-		for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{
-			"CreateMachine": (*rig).createErr, "InitializeMachine": (*rig).initErr,
-		} {
-			bubble(t, method+", "+name, func(t *testing.T) {
-				r := newRig(t, iaasmock.WithAddressDelay(bootDuration+20*time.Second))
-				r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{ours} })
-				m := withID(machine("m1"), r.makeRunning("m1"))
-				nic := nicOf(t, r, r.onlyServer()).ID
-				r.allow(nic, row.others...)
-				for _, fault := range row.faults(nic) {
-					r.cloud.Inject(fault)
-				}
-				err := call(r, m)
-				wantCode(t, err, row.want)
-				if row.want != codes.OK {
-					wantSaid(t, err.Error(), row.says)
+		for method, call := range map[string]func(*rig, made) error{"creation": creates, "initialization": (*rig).initErr} {
+			rows["16: "+name+", "+method] = situation{
+				world: world{iaasmock.WithAddressDelay(bootDuration + 20*time.Second)},
+				before: func(r *rig, m made) {
+					r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{ours} })
+					m.Spec.ProviderID = r.makeRunning("m1")
+					nic := r.nicOf(r.onlyServer()).ID
+					r.allow(nic, row.others...)
+					if row.answer != "" {
+						r.cloud.Inject(patches(fault{Count: 1, Status: http.StatusOK, Body: fmt.Sprintf(
+							`{"id":%q,"networkId":%q,"allowedAddresses":[%q]}`, nic, iaasmock.DefaultNetworkID, row.answer)}))
+					}
+				}, faults: row.faults, call: call, reason: row.want, left: 1,
+				then: func(r *rig, m made) {
 					r.cloud.ClearFaults()
-					wantCode(t, call(r, m), codes.OK)
-				}
-				if response, err := r.status(m); err != nil || len(response.Addresses) != 1 {
-					t.Errorf("%+v, %v: want the NIC's address", response, err)
-				}
-				if row.updates > 0 {
-					r.wantCalls("UpdateNic", row.updates)
-				}
-				if diff := cmp.Diff(append(row.others, ours), nicOf(t, r, r.onlyServer()).AllowedAddresses); diff != "" {
-					t.Errorf("allowed addresses (-want +got):\n%s", diff)
-				}
-			})
+					if err := call(r, m); err != nil {
+						r.t.Errorf("the next call: %v", err)
+					}
+					response, err := r.status(m)
+					nic := r.nicOf(r.onlyServer())
+					if err != nil || len(response.Addresses) != 1 || !cmp.Equal(append(row.others, ours), nic.AllowedAddresses) {
+						r.t.Errorf("%+v, %v, and the NIC is %+v", response, err, nic)
+					}
+				},
+			}
 		}
 	}
-}
-
-func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-		wantCode(t, r.initErr(machine("m1")), codes.Unavailable)
-		wantCode(t, r.initErr(withID(machine("m1"), providerIDOf(someServerID))), codes.Unavailable)
-	})
+	rows["16: no server to initialize"] = situation{call: (*rig).initErr, reason: provider.ReasonNotReady}
+	rows["16: its server is gone"] = situation{
+		before: deletedByHand, call: (*rig).initErr, reason: provider.ReasonNotReady}
+	runSituations(t, rows, 0)
 }
 
 func TestAServerWithSeveralNICs(t *testing.T) {
@@ -196,21 +155,6 @@ func TestAServerWithSeveralNICs(t *testing.T) {
 				t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
 			}
 		}
-	})
-}
-
-// What the NICs were once seen to carry is not believed of a class that was changed meanwhile.
-func TestAllowedAddressesThatCameBackAreLookedAtAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		allowed := func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} }
-		r.setSpec(allowed)
-		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-		r.setSpec(nil)
-		r.allow(nicOf(t, r, r.onlyServer()).ID, "192.168.0.0/16") // somebody else's
-		wantCode(t, r.statusErr(m), codes.OK)
-		r.setSpec(allowed)
-		wantCode(t, r.statusErr(m), codes.Uninitialized)
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -137,7 +136,7 @@ func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 			if response, err := r.status(m); err != nil || m.Spec.ProviderID != "" && response.ProviderID != want {
 				t.Errorf("%+v, %v, want %s", response, err, want)
 			}
-			if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 1 {
+			if nic := r.nicOf(r.onlyServer()); len(nic.AllowedAddresses) != 1 {
 				t.Errorf("the NIC's allowed addresses are %v", nic.AllowedAddresses)
 			}
 			r.mustRemove(m)
@@ -146,103 +145,150 @@ func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 	}
 }
 
-// Nothing is made or deleted where it is not clear which server is the Machine's.
-func TestAMachineFromOpenStackGetsNoNewServer(t *testing.T) {
-	for name, row := range map[string]struct {
-		prepare func(r *rig)
-		servers int
-	}{
-		"none":            {func(*rig) {}, 0},
-		"two of its name": {func(r *rig) { r.fromOpenStack("m1"); r.fromOpenStack("m1") }, 2},
-		"of another cluster": {
-			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{clusterLabel: "shoot-b"}) }, 1},
-		"of another key's cluster": {
-			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"example.org/cluster": "shoot-b"}) }, 1},
-		"of another Machine": {
-			func(r *rig) { r.relabel(r.fromOpenStack("m1"), map[string]any{"kubernetes.io/machine": "m2"}) }, 1},
-		"tagged for another cluster": {func(r *rig) {
-			r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil),
-				map[string]any{"kubernetes.io-cluster-shoot-b": "1"})
-		}, 1},
-		"that is being deleted": {func(r *rig) { r.deleteByHand(r.fromOpenStack("m1")) }, 1},
+// A server from OpenStack is known by its name (row 15). Nothing is made or deleted where it is not clear which server
+// is the Machine's.
+func TestMachinesFromOpenStack(t *testing.T) {
+	type labels = map[string]any
+	mark := func(_ *rig, m made) { *m = *migrated(m) }
+	beside := func(change labels) func(*rig, made) { // the Machine's name has a server that is another's
+		return func(r *rig, m made) {
+			mark(r, m)
+			r.theirs = []string{r.fromOpenStack("m1")}
+			r.relabel(r.theirs[0], change)
+		}
+	}
+	twins := func(r *rig, m made) {
+		mark(r, m)
+		r.theirs = []string{r.fromOpenStack("m1"), r.fromOpenStack("m1")}
+	}
+	orphaned := func(change labels) func(*rig, made) { // with our labels and this one, its Machine has another ID
+		return func(r *rig, m made) {
+			r.theirs = []string{r.makeServer("m1", func(all map[string]any) { maps.Copy(all, change) })}
+			m.Spec.ProviderID = providerIDOf(r.theirs[0])
+		}
+	}
+	const notTakenOver = provider.ReasonNotTakenOver
+	runSituations(t, map[string]situation{
+		"15: there is no server": {before: mark, call: creates, reason: notTakenOver},
+		"15: two of its name":    {before: twins, call: creates, reason: notTakenOver, left: 2},
+		"15: two of its name, an initialization": {
+			before: twins, call: (*rig).initErr, reason: notTakenOver, left: 2},
+		"15: two of its name, a deletion": {before: twins, call: removes, reason: notTakenOver, left: 2},
+		"15: somebody deleted one of the two": {before: func(r *rig, m made) {
+			twins(r, m)
+			r.deleteByHand(r.theirs[1])
+			r.theirs = nil
+		}, call: removes},
+		"15: another cluster's": {
+			before: beside(labels{clusterLabel: "shoot-b"}), call: creates, reason: notTakenOver, left: 1},
+		"15: another cluster's by key": {
+			before: beside(labels{"example.org/cluster": "shoot-b"}), call: creates, reason: notTakenOver, left: 1},
+		"15: another Machine's": {
+			before: beside(labels{provider.StackitMachineLabel: "m2"}), call: creates, reason: notTakenOver, left: 1},
+		"15: tagged for another cluster": {before: func(r *rig, m made) {
+			mark(r, m)
+			r.theirs = []string{r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil),
+				labels{"kubernetes.io-cluster-shoot-b": "1"})}
+		}, call: creates, reason: notTakenOver, left: 1},
+		"15: in ERROR, is not deleted": {before: func(r *rig, m made) {
+			mark(r, m)
+			r.own = r.fromOpenStack("m1")
+			r.setStatus(r.own, iaasmock.StatusError, "broken")
+		}, call: creates, reason: provider.ReasonServerFailed, left: 1},
+		"15: not marked yet, younger than the leadership's doubt": {before: succeeded(func(r *rig, _ made) {
+			r.theirs = []string{r.fromOpenStack("m1")}
+		}), call: createsUntilOK, reason: provider.ReasonNotOurs, left: 1},
+		"15: marked while a call waits": {before: succeeded(func(r *rig, m made) {
+			r.own = r.fromOpenStack("m1")
+			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-time.Hour)
+		}), call: func(r *rig, m made) error {
+			early := r.startCreate(m.DeepCopy())
+			<-time.After(3 * time.Second)
+			mark(r, m)
+			err := creates(r, m)
+			if <-early == nil {
+				r.t.Error("the call that does not know of the mark has found a server")
+			}
+			return err
+		}, left: 1},
+		"15: a server with labels beats one without": {before: succeeded(func(r *rig, m made) {
+			r.own = serverOf(withID(m, r.mustCreate(m).ProviderID))
+			r.theirs = []string{r.fromOpenStack("m1")}
+		}), call: creates, left: 2},
+		"15: another of the name that the ProviderID does not name": {before: func(r *rig, m made) {
+			mark(r, m)
+			m.Spec.ProviderID = providerIDOf(r.fromOpenStack("m1"))
+			r.theirs = []string{r.fromOpenStack("m1")}
+		}, call: removes, left: 1, then: func(r *rig, _ made) { r.wantNamed("m1", 1, 1, 1) }},
+		"15: our own server leaves what has its name": {before: func(r *rig, m made) {
+			running(r, m)
+			r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil)
+			r.makeVolume("m1", nil)
+		}, call: removes, then: func(r *rig, _ made) {
+			r.wantNamed("m1", 0, 1, 1)
+			r.wantCalls("ListVolumes", 0)
+		}},
+		"15: the process ended before the volume's DELETE": {before: func(r *rig, m made) {
+			mark(r, m)
+			m.Spec.ProviderID = providerIDOf(r.fromOpenStack("m1"))
+			mode := r.cloud.Inject(fault{Operation: "DeleteVolume", Status: http.StatusServiceUnavailable})
+			start(func() error { return r.remove(m) })
+			<-time.After(time.Minute)
+			r.wantNamed("m1", 0, 0, 1)
+			r.restartNow()
+			mode()
+		}, call: removes, then: func(r *rig, _ made) { r.wantNamed("m1", 0, 0, 0) }},
+		"15: a volume that may be one of data stays": {before: func(r *rig, m made) { // bootable is missing
+			mark(r, m)
+			r.fromOpenStack("m1")
+			r.cloud.Inject(fault{Operation: "ListVolumes", Status: 200, Body: `{"items":[{"id":"` +
+				r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}]}`})
+		}, call: removes, then: func(r *rig, _ made) {
+			r.wantNamed("m1", 0, 0, 1)
+		}},
+		"15: an orphan with OpenStack's tag stays": {before: func(r *rig, m made) {
+			r.theirs = []string{r.fromOpenStack("m1")}
+			r.relabel(r.theirs[0], labels{clusterLabel: "shoot-a", provider.StackitMachineLabel: "m1"})
+			m.Spec.ProviderID = providerIDOf(r.theirs[0])
+		}, call: collects, reason: provider.ReasonNotOurs, left: 1, then: takeBack},
+		"15: an orphan with the tag as a label stays": {before: orphaned(labels{"kubernetes.io-cluster-shoot-a": "1"}),
+			call: collects, reason: provider.ReasonNotOurs, left: 1, then: takeBack},
+	}, 0)
+}
+
+// takeBack: the refusal is counted. The server is the Machine's after all, and goes with it.
+func takeBack(r *rig, _ made) {
+	r.theirs = nil
+	r.wantSeries(metricOrphans, map[string]float64{"accepted": 0, "refused": 1})
+}
+
+// Nothing is deleted before the class says which network and cluster a NIC must be in: it would be lost.
+func TestAClassThatCannotBeReadLosesNoNIC(t *testing.T) {
+	network := map[string]any{"networkId": iaasmock.DefaultNetworkID}
+	for name, spoil := range map[string]func(spec map[string]any){
+		"networking of the wrong type": func(spec map[string]any) { spec["networking"] = "net" },
+		"networking in another case": func(spec map[string]any) {
+			spec["Networking"] = network
+			delete(spec, "networking")
+		},
+		"a label of the wrong type": func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: 5} },
+		"labels in another case": func(spec map[string]any) {
+			spec["Labels"] = spec["labels"]
+			delete(spec, "labels")
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			row.prepare(r)
-			before := r.cloud.CallCounts()
-			wantReason(t, r.createErr(migrated(machine("m1"))), provider.ReasonNotTakenOver)
-			after := r.cloud.CallCounts()
-			if after["CreateServer"] != before["CreateServer"] || after["DeleteServer"] != before["DeleteServer"] {
-				t.Errorf("calls before %v, after %v: want no server made or deleted", before, after)
-			}
+			m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
+			r.setSpec(spoil)
+			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID) // a default does not count
+			wantReason(t, r.remove(m), provider.ReasonInvalidInput)
+			r.wantNamed("m1", 1, 1, 1)
+			r.setSpec(func(spec map[string]any) { spec["machineType"] = 5 }) // what else is wrong does not matter
+			r.mustRemove(m)
+			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
-}
-
-// Lists alone, which many share, do not end the Machine of a server that no read of the call has shown.
-func TestAnEmptyListDoesNotEndAMachineFromOpenStack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		var deleted []*v1alpha1.Machine
-		for _, m := range machines(3) {
-			deleted = append(deleted, withID(r.deleted(m), "openstack:///RegionOne/"+r.fromOpenStack(m.Name)))
-		}
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Body: `{"items":[]}`, Status: http.StatusOK})
-		wantNone(t, together(deleted, r.statusErr))
-	})
-}
-
-func TestAFailedServerFromOpenStackIsNotDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.fromOpenStack("m1")
-		r.setStatus(id, iaasmock.StatusError, "broken")
-		wantCode(t, r.createErr(migrated(machine("m1"))), codes.Internal)
-		<-time.After(time.Minute)
-		r.wantNamed("m1", 1, 1, 1)
-		r.mustRemove(migrated(machine("m1")))
-		r.wantNamed("m1", 0, 0, 0)
-	})
-}
-
-// The class is applied first; the mark comes later, Machine by Machine.
-func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.fromOpenStack("m1")
-		r.fromOpenStack("m2")
-		r.restartNow()
-		early := start(func() error { return r.createErr(machine("m1")) })
-		<-time.After(3 * time.Second)
-		marked := migrated(machine("m1"))
-		if response := r.mustCreate(marked); response.ProviderID != providerIDOf(id) {
-			t.Errorf("the ProviderID is %s, want that of server %s", response.ProviderID, id)
-		}
-		if err := <-early; err == nil {
-			t.Error("the call that does not know of the mark has found a server")
-		}
-		r.wantNamed("m1", 1, 1, 1)
-		// m2 was not marked yet.
-		unmarked := machine("m2")
-		unmarked.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
-		wantCode(t, r.createErr(unmarked), codes.FailedPrecondition)
-		r.wantNamed("m2", 1, 1, 1)
-	})
-}
-
-// A server that surely is the Machine's is used, whatever else has its name.
-func TestAServerWithLabelsBeatsOneWithout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		made := r.mustCreate(m).ProviderID
-		r.fromOpenStack("m1")
-		r.restartNow()
-		m.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
-		if found := r.mustCreate(m).ProviderID; found != made {
-			t.Errorf("the Machine has %s, want %s", found, made)
-		}
-	})
 }
 
 // What is the Machine's by name goes with it, and nothing else.
@@ -253,21 +299,15 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		prepare       func(r *rig)
 		nics, volumes int
 	}{
-		"NIC and volume":           {},
-		"that are released late":   {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
-		"a NIC in another network": {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
-		"a labelled NIC elsewhere": {
-			prepare: func(r *rig) { r.makeNIC(other, "m1", map[string]any{clusterLabel: "shoot-a"}) }, nics: 1},
+		"NIC and volume":              {},
+		"that are released late":      {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
+		"that are released very late": {options: []iaasmock.Option{iaasmock.WithReleaseDuration(3 * time.Minute)}},
+		"a NIC in another network":    {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
 		"a NIC of another cluster": {prepare: func(r *rig) {
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{clusterLabel: "shoot-b"})
 		}, nics: 1},
-		"a NIC of another Machine": {prepare: func(r *rig) {
-			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{"kubernetes.io/machine": "m2"})
-		}, nics: 1},
 		"a volume of another cluster": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{clusterLabel: "shoot-b"}) },
 			volumes: 1},
-		"a volume of another Machine": {
-			prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io/machine": "m2"}) }, volumes: 1},
 		"a volume with another's tag": {
 			prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io-cluster-shoot-b": "1"}) }, volumes: 1},
 		"both attached to others": {prepare: func(r *rig) {
@@ -281,26 +321,12 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 				`"size":20,"availabilityZone":"eu01-1"}]}`
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 4, Status: 200, Body: body})
 		}},
-		"a read that shows the server that is gone": {
-			options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)},
-			prepare: func(r *rig) {
-				id := r.cloud.Servers()[0].ID
-				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 20 * time.Second, Count: 1, Status: 200,
-					Body: `{"id":"` + id + `","name":"m1","machineType":"c2i.2","status":"ACTIVE"}`})
-			},
-		},
 		"two of each": {
 			prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
 		"the server is gone already": {
 			prepare: func(r *rig) { r.deleteByHand(r.cloud.Servers()[0].ID); <-time.After(2 * deleteDuration) }},
 		"volumes that cannot be listed": {
 			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 3, Status: 503}) }},
-		"an old list of NICs": {prepare: func(r *rig) {
-			id := r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil)
-			r.attach("m2", id, r.makeVolume("m2", nil), nil)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Count: 1, Status: 200,
-				Body: `{"items":[{"id":"` + id + `","name":"m1"}]}`})
-		}, nics: 1},
 		"a DELETE that fails": {prepare: func(r *rig) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteVolume", Count: 2, Status: 409})
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteNic", Count: 2, Status: 500})
@@ -326,272 +352,36 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 	}
 }
 
-// Where the ProviderID names the server, another of its name is somebody else's.
-func TestATwinOfAServerFromOpenStackStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id, twin := r.fromOpenStack("m1"), r.fromOpenStack("m1")
-		m := withID(migrated(machine("m1")), providerIDOf(id))
-		if _, err := r.status(m); err != nil {
-			t.Error(err)
-		}
-		r.mustRemove(m)
-		r.wantNamed("m1", 1, 1, 1)
-		r.wantOnly(twin)
-	})
-}
-
-// A Machine that we made leaves what only has its name alone, and asks for no volumes.
-func TestDeletionOfAMachineThatWeMade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil)
-		r.makeVolume("m1", nil)
-		m := machine("m1")
-		m = withID(m, r.mustCreate(m).ProviderID)
-		r.mustRemove(m)
-		r.wantNamed("m1", 0, 1, 1)
-		r.wantCalls("ListVolumes", 0)
-	})
-}
-
-// The process ends between the end of the server and the DELETE of its volume.
-func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		id := r.fromOpenStack("m1")
-		remove := r.cloud.Inject(iaasmock.Fault{Operation: "DeleteVolume", Status: 503})
-		m := r.deleted(withID(migrated(machine("m1")), providerIDOf(id)))
-		first := start(func() error { return r.delete(m) })
-		<-time.After(time.Minute)
-		r.wantNamed("m1", 0, 0, 1)
-		r.restartNow()
-		remove()
-		r.mustDelete(m)
-		r.wantNamed("m1", 0, 0, 0)
-		if err := <-first; err != nil {
-			t.Logf("the process that ended was told %v", err)
-		}
-	})
-}
-
-// Without a ProviderID nobody can tell several servers of the name apart.
-func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
-	for name, call := range map[string]func(*rig, *v1alpha1.Machine) error{
-		"creation": (*rig).createErr, "initialization": (*rig).initErr, "deletion": (*rig).remove,
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := migrated(machine("m1"))
-			ids := []string{r.fromOpenStack("m1"), r.fromOpenStack("m1")}
-			err := call(r, m)
-			wantCode(t, err, codes.FailedPrecondition)
-			wantSaid(t, err.Error(), ids...)
-			r.wantNamed("m1", 2, 2, 2)
-			r.deleteByHand(ids[1]) // somebody deletes the wrong one: it is in DELETING, then gone
-			r.mustRemove(m)
-			r.wantNamed("m1", 0, 0, 0)
-		})
-	}
-}
-
-// Without its network the NIC would be lost: nothing is deleted before that can be read.
-func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
-	network := map[string]any{"networkId": iaasmock.DefaultNetworkID}
-	for name, spoil := range map[string]func(r *rig, spec map[string]any){
-		"of the wrong type": func(_ *rig, spec map[string]any) { spec["networking"] = []any{"net"} },
-		"no ID":             func(_ *rig, spec map[string]any) { spec["networking"] = map[string]any{"networkId": "net"} },
-		"none":              func(_ *rig, spec map[string]any) { delete(spec, "networking") },
-		"a NIC, too": func(_ *rig, spec map[string]any) {
-			spec["networking"] = map[string]any{"networkId": iaasmock.DefaultNetworkID, "nicIds": []any{iaasmock.DefaultNICID}}
-		},
-		"no ID in Secret": func(r *rig, spec map[string]any) {
-			delete(spec, "networking")
-			r.secret.Data["networkId"] = []byte("net")
-		},
-		"wrong, but default": func(r *rig, spec map[string]any) {
-			spec["networking"] = "net"
-			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
-		},
-		"in another case": func(r *rig, spec map[string]any) {
-			spec["Networking"] = network
-			delete(spec, "networking")
-			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
-		},
-		"an ID in another case": func(r *rig, spec map[string]any) {
-			spec["networking"] = map[string]any{"NetworkId": iaasmock.DefaultNetworkID}
-			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
-		},
-		"not the only one that is wrong": func(r *rig, spec map[string]any) {
-			spec["machineType"], spec["networking"] = 5, "net"
-			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			id := r.fromOpenStack("m1")
-			r.setSpec(func(spec map[string]any) { spoil(r, spec) })
-			m := withID(migrated(machine("m1")), providerIDOf(id))
-			wantCode(t, r.remove(m), codes.InvalidArgument)
-			r.wantNamed("m1", 1, 1, 1)
-			delete(r.secret.Data, "networkId")
-			r.setSpec(func(spec map[string]any) { spec["networking"], spec["machineType"] = network, 5 })
-			r.mustRemove(m) // what else is wrong does not matter
-			r.wantNamed("m1", 0, 0, 0)
-		})
-	}
-}
-
-// Nor is anything deleted where the cluster is not known: NIC and volume are told from others' by its label.
-func TestAClassWhoseClusterCannotBeReadLosesNoNIC(t *testing.T) {
-	for name, labels := range map[string]func(spec map[string]any){
-		"of the wrong type": func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: 5} },
-		"in another case":   func(spec map[string]any) { spec["Labels"] = spec["labels"]; delete(spec, "labels") },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			right := string(r.class.ProviderSpec.Raw)
-			m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-			r.setSpec(labels)
-			wantReason(t, r.remove(m), provider.ReasonInvalidInput)
-			r.wantNamed("m1", 1, 1, 1)
-			r.class.ProviderSpec.Raw = []byte(right)
-			r.mustRemove(m)
-			r.wantNamed("m1", 0, 0, 0)
-		})
-	}
-}
-
-// The orphan collector names a server with our labels whose Machine still has OpenStack's ProviderID:
-// it compares IDs as texts.
-func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
-	tag := map[string]any{"kubernetes.io-cluster-shoot-a": "1"}
-	for name, made := range map[string]func(r *rig) string{
-		"in its metadata": func(r *rig) string {
-			id := r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), tag)
-			r.relabel(id,
-				map[string]any{clusterLabel: "shoot-a", "kubernetes.io/machine": "m1", "kubernetes.io/machineclass": "class-a"})
-			return id
-		},
-		"in its labels": func(r *rig) string {
-			return r.makeServer("m1", func(labels map[string]any) { maps.Copy(labels, tag) })
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			id := made(r)
-			wantCode(t, r.delete(orphan("m1", id)), codes.FailedPrecondition)
-			r.wantCalls("DeleteServer", 0)
-			r.wantSeries(metricOrphans, map[string]float64{"accepted": 0, "refused": 1})
-		})
-	}
-}
-
-// A volume may be one of data where the API does not say that a server can boot from it.
-func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: 200, Body: `{"items":[{"id":"` +
-			r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}]}`})
-		r.mustDelete(m)
-		r.wantNamed("m1", 0, 0, 1)
-	})
-}
-
-// What a server has that is proved gone counts as detached in the end, and nobody reads that server.
-func TestAServerThatIsGoneHasNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithReleaseDuration(3*time.Minute))
-		m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-		done := start(func() error { return r.remove(m) })
-		<-time.After(time.Minute)
-		r.wantNamed("m1", 0, 1, 1)
-		gets := r.cloud.CallCounts()["GetServer"]
-		<-time.After(100 * time.Second)
-		r.wantNamed("m1", 0, 0, 1) // the API refuses the volume: 409
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		r.wantNamed("m1", 0, 0, 0)
-		if more := r.cloud.CallCounts()["GetServer"] - gets; more > 0 {
-			t.Errorf("%d reads of the server that is gone", more)
-		}
-	})
-}
-
-// A process before this one saw the server go, and the cloud releases what it had late.
-func TestAServerThatWentBeforeARestartHasNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithReleaseDuration(30*time.Minute))
-		r.deleteByHand(r.fromOpenStack("m1"))
-		<-time.After(time.Minute)
-		r.restartNow()
-		done := start(func() error { return r.remove(migrated(machine("m1"))) })
-		<-time.After(5 * time.Minute)
-		if deletions := r.cloud.CallCounts()["DeleteVolume"]; deletions == 0 {
-			t.Error("nobody asked for the deletion of the volume")
-		}
-		wantCode(t, <-done, codes.DeadlineExceeded) // the API refuses it: 409
-	})
-}
-
-// Many Machines from OpenStack are deleted at once: each takes three DELETEs, and at most three reads
-// more, lists among them.
+// Many Machines from OpenStack are deleted at once: each takes three DELETEs, and at most three reads more, lists among
+// them.
 func TestManyMachinesFromOpenStackAreDeletedWithFewReads(t *testing.T) {
-	labelled := map[string]any{clusterLabel: "shoot-a"}
-	for name, row := range map[string]struct {
-		labels  map[string]any
-		noID    bool
-		release time.Duration
-	}{
-		"released very late":       {release: 40 * time.Second},
-		"with labels, without IDs": {release: 10 * time.Second, labels: labelled, noID: true},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			c := newFleet(t, many(100), many(100), iaasmock.WithReleaseDuration(row.release))
-			for i, m := range c.machines {
-				id := c.fromOpenStack(m.Name)
-				c.machines[i] = migrated(m)
-				if !row.noID {
-					c.machines[i] = withID(c.machines[i], providerIDOf(id))
-				}
-				if row.labels != nil {
-					c.relabel(id, row.labels)
-				}
+	synctest.Test(t, func(t *testing.T) {
+		c := newFleet(t, many(100), many(100), iaasmock.WithReleaseDuration(40*time.Second))
+		for i, m := range c.machines {
+			c.machines[i] = withID(migrated(m), providerIDOf(c.fromOpenStack(m.Name)))
+		}
+		c.restartNow()
+		<-time.After(time.Minute)
+		c.cloud.ResetCalls()
+		began := time.Now()
+		c.each(func(m *v1alpha1.Machine) { c.mustRemove(m) })
+		wantWithin(t, began, 3*time.Minute)
+		calls, peak := c.cloud.CallCounts(), c.peakReads()
+		each := c.callsPerMachine()
+		t.Logf("%.1f calls a Machine, %d reads in a second", each, peak)
+		for _, m := range c.machines {
+			c.wantNamed(m.Name, 0, 0, 0)
+		}
+		for _, operation := range []string{"DeleteServer", "DeleteNic", "DeleteVolume"} {
+			if got := calls[operation]; got != len(c.machines) {
+				t.Errorf("%s: %d calls, want %d", operation, got, len(c.machines))
 			}
-			c.restartNow()
-			<-time.After(time.Minute)
-			c.cloud.ResetCalls()
-			start := time.Now()
-			c.each(func(m *v1alpha1.Machine) {
-				if err := c.delete(c.deleted(m)); err != nil {
-					c.t.Errorf("DeleteMachine: %v", err)
-				}
-			})
-			took, calls, peak := time.Since(start), c.cloud.CallCounts(), c.peakReads()
-			each := c.callsPerMachine()
-			t.Logf("%d Machines: %.1f calls each, %s, %d reads in a second", len(c.machines), each, took, peak)
-			for _, m := range c.machines {
-				c.wantNamed(m.Name, 0, 0, 0)
-			}
-			for _, operation := range []string{"DeleteServer", "DeleteNic", "DeleteVolume"} {
-				if got := calls[operation]; got != len(c.machines) {
-					t.Errorf("%s: %d calls, want %d", operation, got, len(c.machines))
-				}
-			}
-			if volumes, nics := calls["ListVolumes"], calls["ListNics"]; volumes > 40 || nics > 40 {
-				t.Errorf("%d lists of volumes and %d of NICs, want 40 each at most", volumes, nics)
-			}
-			if atMost := 3.0 + 3; !testing.Short() && each > atMost {
-				t.Errorf("%.1f calls a Machine, want %.0f at most", each, atMost)
-			}
-			if peak > 8 {
-				t.Errorf("%d reads begin in a second, want 8 at most", peak)
-			}
-			if took > 3*time.Minute {
-				t.Errorf("it took %s", took)
-			}
-		})
-	}
+		}
+		if volumes, nics := calls["ListVolumes"], calls["ListNics"]; volumes > 40 || nics > 40 || peak > 8 {
+			t.Errorf("%d lists of volumes and %d of NICs, want 40 each at most; %d reads a second", volumes, nics, peak)
+		}
+		if !testing.Short() && each > 6 {
+			t.Errorf("%.1f calls a Machine, want 6 at most", each)
+		}
+	})
 }

@@ -5,430 +5,243 @@ package provider_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// What the driver does while one kind of API calls fails and others work.
+// What the driver does while the API or the token endpoint fails or refuses.
 
-// together calls f for each of the machines at a time, and returns the errors.
-func together(machines []*v1alpha1.Machine, f func(m *v1alpha1.Machine) error) []error {
-	var results []<-chan error
-	for _, m := range machines {
-		results = append(results, start(func() error { return f(m) }))
-	}
-	errs := make([]error, len(results))
-	for i, result := range results {
-		errs[i] = <-result
-	}
-	return errs
-}
-
-// wantNone checks that none of the calls failed.
-func wantNone(t *testing.T, errs []error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Error(err)
-	}
-}
-
-func machines(n int) []*v1alpha1.Machine {
-	var all []*v1alpha1.Machine
-	for i := range n {
-		all = append(all, machine(fmt.Sprint("machine-", i)))
-	}
-	return all
-}
-
-// The account lost its role: what it may still list is empty, and proves nothing.
-func TestAnAccountThatLostItsRoleProvesNoServerGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-		<-time.After(time.Minute)
-		r.restartNow()
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusForbidden})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true})
-		if err := r.remove(m); err == nil {
-			t.Error("the manager is told that the server is gone")
+// What is refused: for a moment it is waited out, for good it is told after 30 s (row 23), what the token endpoint
+// refuses at once (row 20).
+func TestRefusals(t *testing.T) {
+	refuse := func(after time.Duration, status int, operations ...string) (faults []fault) {
+		for _, operation := range operations {
+			faults = append(faults, fault{Operation: operation, After: after, Status: status})
 		}
-		r.onlyServer()
-	})
-}
-
-// Lists fail, for a Machine whose ProviderID is known.
-func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
-	unavailable := iaasmock.Fault{Status: http.StatusServiceUnavailable}
-	silent := iaasmock.Fault{NeverAnswers: true, Status: http.StatusGatewayTimeout}
-	for name, row := range map[string]struct {
-		lists iaasmock.Fault
-		// getsFail is for how long GETs fail, too: the one that would let the server be deleted among them.
-		getsFail, within time.Duration
-	}{
-		"they answer 503":              {unavailable, 0, 30 * time.Second},
-		"they never answer":            {silent, 0, 30 * time.Second},
-		"and so do GETs, for a moment": {unavailable, 25 * time.Second, 2 * time.Minute},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-			<-time.After(time.Minute)
-			r.makeServer("m1", nil)
-			row.lists.Operation = "ListServers"
-			r.cloud.Inject(row.lists)
-			if row.getsFail > 0 {
-				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: row.getsFail, Status: unavailable.Status})
-			}
-			done := start(func() error { return insist(func() error { return r.remove(m) }) })
-			<-time.After(row.within)
-			for _, left := range r.cloud.Servers() {
-				if providerIDOf(left.ID) == m.Spec.ProviderID && left.Status != iaasmock.StatusDeleting {
-					t.Errorf("the server is %s after %s", left.Status, row.within)
-				}
-			}
-			<-time.After(time.Minute)
-			if lists := r.cloud.CallCounts()["ListServers"]; lists > 80 {
-				t.Errorf("%d lists in %s", lists, row.within+time.Minute)
-			}
-			r.cloud.ClearFaults()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			r.wantNothingLeft() // of the other one, too
-		})
+		return faults
 	}
-}
-
-// All reads fail while many servers are to go: no Machine repeats its GET for itself, nor fetches a token for it.
-func TestManyDeletionsDoNotStormWhileAllReadsFail(t *testing.T) {
-	for _, answer := range []int{http.StatusServiceUnavailable, http.StatusUnauthorized} {
-		bubble(t, fmt.Sprint(answer), func(t *testing.T) {
-			r := newRig(t)
-			all := machines(50)
-			wantNone(t, together(all, r.createAndName))
-			<-time.After(time.Minute)
-			r.cloud.ResetCalls()
-			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: answer, Body: "no healthy upstream",
-				ContentType: "text/plain", Duration: 4 * time.Minute})
-			time.AfterFunc(4*time.Minute, func() {
-				if calls := r.cloud.CallCounts(); calls["GetServer"] > 250 || calls["Token"] > 80 {
-					t.Errorf("%v in 4 minutes", calls)
+	addresses := func(r *rig, _ made) {
+		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+	}
+	gone := func(r *rig, m made) { going()(r, m); <-time.After(time.Minute) }
+	theirs := func(r *rig, m made) { // from OpenStack
+		addresses(r, m)
+		*m = *withID(migrated(m), providerIDOf(r.fromOpenStack("m1")))
+		<-time.After(time.Minute)
+	}
+	theirsGone := func(r *rig, m made) { theirs(r, m); r.deleteByHand(serverOf(m)); <-time.After(time.Minute) }
+	left := func(nics, volumes int) func(*rig, made) {
+		return func(r *rig, _ made) {
+			if _, n, v := r.named("m1"); n != nics || v != volumes {
+				r.t.Errorf("%d NICs and %d volumes are left, want %d and %d", n, v, nics, volumes)
+			}
+		}
+	}
+	const iaas, soon = iaasmock.OperationIaaS, bootDuration + time.Minute
+	const noPermission, refusedKey = provider.ReasonNoPermission, provider.ReasonCredentialsRefused
+	revoked := func(before func(*rig, made)) func(*rig, made) { // 10 s after the call began
+		return func(r *rig, m made) {
+			before(r, m)
+			time.AfterFunc(10*time.Second, func() {
+				if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
+					r.t.Error(err)
 				}
 			})
-			wantNone(t, together(all, func(m *v1alpha1.Machine) error {
-				return insist(func() error { return r.remove(m) })
-			}))
-			r.wantNothingLeft()
-		})
-	}
-}
-
-// Who can read by itself does so when it is due, however long lists are put off.
-func TestListsThatFailDelayNoCreation(t *testing.T) {
-	for _, n := range []int{1, 2, 8} {
-		bubble(t, fmt.Sprint(n), func(t *testing.T) {
-			const boot = 65 * time.Second
-			r := newRig(t, iaasmock.WithBootDuration(boot))
-			began := time.Now()
-			done := start(func() error { return errors.Join(together(machines(n), r.createErr)...) })
-			<-time.After(3 * time.Second)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable})
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			wantWithin(t, began, boot+10*time.Second)
-		})
-	}
-}
-
-// An API answers 403 by mistake for a moment, now and then.
-func TestAMomentOf403EndsNoCreation(t *testing.T) {
-	for name, faults := range map[string][]iaasmock.Fault{
-		"to all reads, twice": {
-			{Operation: iaasmock.OperationIaaS, After: 20 * time.Second, Duration: 5 * time.Second},
-			{Operation: iaasmock.OperationIaaS, After: 70 * time.Second, Duration: 5 * time.Second}},
-		"to reads of NICs": {{Operation: "ListNics", Duration: 105 * time.Second},
-			{Operation: "ListServerNICs", Duration: 105 * time.Second}},
-		"at the end of an outage": {{Operation: iaasmock.OperationIaaS, Status: 503, Duration: 28 * time.Second},
-			{Operation: iaasmock.OperationIaaS, After: 28 * time.Second, Duration: 25 * time.Second}},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithBootDuration(90*time.Second))
-			for _, fault := range faults {
-				fault.Status = cmp.Or(fault.Status, http.StatusForbidden)
-				r.cloud.Inject(fault)
-			}
-			r.mustCreate(machine("m1"))
-		})
-	}
-}
-
-// What fails while a call waits is named at its end.
-func TestALateEndNamesTheCallThatFailed(t *testing.T) {
-	const why, withoutMessage = "volume vol-1 cannot be detached", ""
-	always := func(r *rig, status int, message string, operations ...string) {
-		for _, operation := range operations {
-			broken := iaasmock.Fault{Operation: operation, Status: status}
-			if message != withoutMessage {
-				broken.Body = fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)
-			}
-			r.cloud.Inject(broken)
 		}
 	}
-	late := func(t *testing.T, err error, says string) {
-		wantCode(t, err, codes.DeadlineExceeded)
-		wantSaid(t, err.Error(), says)
+	refusedAgain := func(r *rig, m made) { // told at once; with the new key all is well
+		began := time.Now()
+		wantReason(t, r.createErr(m), refusedKey)
+		wantWithin(t, began, time.Second)
+		if err := r.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, keys().rotated); err != nil {
+			r.t.Error(err)
+		}
+		r.secret.Data["serviceAccountKey"] = keys().rotated
 	}
-	bubble(t, "reads of NICs", func(t *testing.T) {
-		r := newRig(t)
-		always(r, http.StatusBadGateway, withoutMessage, "ListServerNICs", "ListNics")
-		late(t, r.createErr(machine("m1")), "NICs: status 502")
-	})
-	// The pace holds back most repetitions, and the last one.
-	for _, status := range []int{500, 503, 423, 402} {
-		says := fmt.Sprintf("status %d: %s", status, why)
-		bubble(t, fmt.Sprint("DELETEs, ", status), func(t *testing.T) {
-			r := newRig(t)
-			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-			always(r, status, why, "DeleteServer")
-			late(t, r.remove(m), "deleting a server: "+says)
-		})
-		bubble(t, fmt.Sprint("updates of a NIC, ", status), func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(s map[string]any) { s["allowedAddresses"] = []string{"10.96.0.0/11"} })
-			always(r, status, why, "UpdateNic")
-			late(t, r.createErr(machine("m1")), "updating a NIC: "+says)
-		})
-	}
+	region := func(r *rig, _ made) { r.secret.Data["region"] = []byte("eu99") }
+	slowBoot := world{iaasmock.WithBootDuration(90 * time.Second)}
+	noProject := fault{Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}
+	runSituations(t, map[string]situation{
+		"20: the key is revoked while the server boots": {before: revoked(func(*rig, made) {}),
+			faults: []fault{posts(fault{NeverBoots: true})}, call: creates, reason: refusedKey, left: 1,
+			within: 45 * time.Second, then: refusedAgain},
+		"20: the key is revoked while a deletion looks for servers": {
+			before: revoked(succeeded(func(*rig, made) {})), call: removes, reason: refusedKey, within: 45 * time.Second,
+			then: refusedAgain},
+		"20: the token endpoint is down while the server boots": {
+			world: world{iaasmock.WithBootDuration(time.Minute), iaasmock.WithTokenLifetime(20 * time.Second)},
+			faults: []fault{{Operation: "Token", After: 10 * time.Second, Duration: 5 * time.Minute, Status: 403,
+				Body: gatewaysPage, ContentType: "text/html"}}, call: creates, left: 1},
+		"23: 401 to all, a creation": {
+			faults: refuse(0, 401, iaas), call: creates, reason: refusedKey, within: time.Minute},
+		"23: 401 to a POST, with a fresh token, too": {
+			faults: refuse(0, 401, "CreateServer"), call: creates, reason: refusedKey, within: time.Minute},
+		"23: 401 to DELETEs": {before: running, faults: refuse(0, 401, "DeleteServer"), call: removes, reason: refusedKey,
+			left: 1, within: 90 * time.Second},
+		"23: 403 to all, a creation": {
+			faults: refuse(0, 403, iaas), call: creates, reason: noPermission, within: time.Minute},
+		"23: 403 to reads of servers while one boots": {faults: refuse(time.Second, 403, "ListServers", "GetServer"),
+			call: creates, reason: noPermission, left: 1, within: soon},
+		"23: 403 to reads of NICs": {faults: refuse(time.Second, 403, "ListServerNICs", "ListNics"),
+			call: creates, reason: noPermission, left: 1, within: soon},
+		"23: 403 to PATCHes of NICs": {before: addresses, faults: refuse(time.Second, 403, "UpdateNic"),
+			call: creates, reason: noPermission, left: 1, within: soon},
+		"23: 403 to lists, a deletion": {before: running, faults: refuse(0, 403, "ListServers"),
+			call: removes, reason: noPermission, within: soon},
+		"23: 403 to lists, the server is gone": {before: gone, faults: refuse(0, 403, "ListServers"),
+			call: removes, reason: noPermission, within: soon},
+		"23: 403 to reads while a deletion waits": {before: running,
+			faults: refuse(3*time.Second, 403, "ListServers", "GetServer"),
+			call:   removes, reason: noPermission, within: soon},
+		"23: 403 to lists, gone, from OpenStack": {before: theirsGone, faults: refuse(0, 403, "ListServers"),
+			call: removes, reason: noPermission, within: soon, then: left(1, 1)},
+		"23: 403 to lists of volumes, from OpenStack": {before: theirs, faults: refuse(0, 403, "ListVolumes"),
+			call: removes, reason: noPermission, within: soon, then: left(1, 1)},
+		"23: 403 to lists of NICs, from OpenStack": {before: theirs, faults: refuse(0, 403, "ListNics"),
+			call: removes, reason: noPermission, within: soon, then: left(1, 1)},
+		"23: 403 to DELETEs of volumes, from OpenStack": {before: theirs, faults: refuse(0, 403, "DeleteVolume"),
+			call: removes, reason: noPermission, within: soon, then: left(0, 1)},
+		"23: 403 to DELETEs of NICs, from OpenStack": {before: theirs, faults: refuse(0, 403, "DeleteNic"),
+			call: removes, reason: noPermission, within: soon, then: left(1, 0)},
+		"23: a region that does not exist": {
+			before: region, call: creates, reason: provider.ReasonResourceMissing, within: time.Minute,
+			then: func(r *rig, _ made) { r.makeInputs() }},
+		"23: a project that does not exist, a deletion": {before: succeeded(running), faults: []fault{all(noProject)},
+			call: removes, reason: provider.ReasonResourceMissing, within: time.Minute, left: 1},
+		"23: a project that does not exist, a status": {before: running, faults: []fault{all(noProject)},
+			call: asksForStatus, reason: provider.ReasonResourceMissing, within: time.Minute, left: 1},
+		"23: such a 404 to lists alone proves nothing": {before: running, call: removes, within: 2 * time.Minute,
+			faults: []fault{lists(fault{Status: 404, Body: `{"code":404,"msg":"label not found"}`, Duration: time.Minute})}},
+		"23: 403 to all reads, twice for a moment": {world: slowBoot, call: creates, left: 1, faults: []fault{
+			all(fault{Status: 403, After: 20 * time.Second, Duration: 5 * time.Second}),
+			all(fault{Status: 403, After: 70 * time.Second, Duration: 5 * time.Second})}},
+		"23: 403 to all reads at the end of an outage": {world: slowBoot, call: creates, left: 1, faults: []fault{
+			all(fault{Status: 503, Duration: 28 * time.Second}),
+			all(fault{Status: 403, After: 28 * time.Second, Duration: 25 * time.Second})}},
+		"21: a gateway's page of 403": {faults: []fault{all(page(403))}, call: creates, reason: provider.ReasonAPIFailed},
+		"21: a gateway's page of 200": {faults: []fault{all(page(200))}, call: creates, reason: provider.ReasonAPIFailed},
+		"21: a gateway's 401":         {faults: []fault{all(page(401))}, call: creates, reason: provider.ReasonAPIFailed},
+		"21: a gateway's 404, a status": {before: running, faults: []fault{all(page(404))}, call: asksForStatus,
+			reason: provider.ReasonAPIFailed, left: 1},
+		"21: a gateway's 400 in JSON": {faults: []fault{all(fault{Status: 400, Body: `{"error":"Forbidden"}`})},
+			call: creates, reason: provider.ReasonAPIFailed},
+	}, 0)
 }
 
-// A missing permission is told as one, and soon.
-func TestAMissingPermissionIsToldSoon(t *testing.T) {
-	type prepare func(r *rig) *v1alpha1.Machine
-	ours := func(r *rig) *v1alpha1.Machine { return withID(machine("m1"), r.makeRunning("m1")) }
-	theirs := func(r *rig) *v1alpha1.Machine {
-		return withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-	}
-	isGone := func(made prepare) prepare { // as in each later call for a Machine whose first one asked for the deletion
-		return func(r *rig) *v1alpha1.Machine {
-			m := made(r)
-			r.deleteByHand(serverOf(m))
-			return m
-		}
-	}
-	lists, both := []string{"ListServers"}, []string{"ListServers", "GetServer"}
-	const servers = "listing servers|reading a server"
-	for name, row := range map[string]struct {
-		toDelete      prepare // nil lets the Machine be created
-		refused       []string
-		after         time.Duration
-		says          string
-		nics, volumes int // that are left of a server from OpenStack
-	}{
-		"a creation, GETs and lists of servers": {nil, both, time.Second, servers, 0, 0},
-		"a creation, reads of NICs":             {nil, []string{"ListServerNICs", "ListNics"}, time.Second, "NICs", 0, 0},
-		"a creation, updates of NICs":           {nil, []string{"UpdateNic"}, time.Second, "updating a NIC", 0, 0},
-		"GETs and lists of servers":             {ours, both, 0, servers, 0, 0},
-		"lists of servers":                      {ours, lists, 0, servers, 0, 0},
-		"GETs and lists, while it waits":        {ours, both, 3 * time.Second, servers, 0, 0},
-		"lists, the server is gone":             {isGone(ours), lists, 0, servers, 0, 0},
-		"OpenStack, lists, the server is gone":  {isGone(theirs), lists, 0, servers, 1, 1},
-		"OpenStack, lists of volumes":           {theirs, []string{"ListVolumes"}, 0, "listing volumes", 1, 1},
-		"OpenStack, lists of NICs":              {theirs, []string{"ListNics"}, 0, "reading a network's NICs", 1, 1},
-		"OpenStack, DELETEs of a volume":        {theirs, []string{"DeleteVolume"}, 0, "deleting a volume", 0, 1},
-		"OpenStack, DELETEs of a NIC":           {theirs, []string{"DeleteNic"}, 0, "deleting a NIC", 1, 0},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			call := func() error { return r.createErr(machine("m1")) }
-			if row.toDelete != nil {
-				m := row.toDelete(r)
-				call = func() error { return r.remove(m) }
-				<-time.After(time.Minute)
-			}
-			for _, operation := range row.refused {
-				r.cloud.Inject(iaasmock.Fault{Operation: operation, After: row.after, Status: http.StatusForbidden})
-			}
-			began := time.Now()
-			err := call()
-			wantCode(t, err, codes.PermissionDenied)
-			wantWithin(t, began, bootDuration+time.Minute)
-			if !regexp.MustCompile(row.says).MatchString(err.Error()) {
-				t.Errorf("%v does not say %q", err, row.says)
-			}
-			if _, nics, volumes := r.named("m1"); row.toDelete != nil && (nics != row.nics || volumes != row.volumes) {
-				t.Errorf("%d NICs and %d volumes are left, want %d and %d", nics, volumes, row.nics, row.volumes)
-			}
-		})
-	}
+// methods are the driver's for a Machine that has a server; a creation is another one's.
+var methods = map[string]func(r *rig, m made) error{
+	"CreateMachine":     func(r *rig, _ made) error { return r.createErr(machine("m2")) },
+	"InitializeMachine": (*rig).initErr, "GetMachineStatus": (*rig).statusErr, "DeleteMachine": (*rig).remove,
+	"ListMachines": func(r *rig, _ made) error { return r.listErr() },
 }
 
 // Of a key that is refused the manager comes back in minutes, of a token endpoint that is out of order in
-// seconds: then the machine gets its server.
+// seconds: then the machine gets its server. No text looks for the fault in the API, which nobody could ask.
 func TestARefusedKeyIsNotATokenEndpointOutOfOrder(t *testing.T) {
-	const page = "<html><head><title>403 Forbidden</title></head><body>nginx</body></html>"
-	answer := func(status int, body string) iaasmock.Fault {
-		return iaasmock.Fault{Operation: "Token", Status: status, Body: body, ContentType: "text/html",
-			Duration: 5 * time.Minute}
-	}
+	const refused, isDown = provider.ReasonCredentialsRefused, provider.ReasonTokenEndpointDown
+	says := map[provider.Reason]string{isDown: "access token", refused: "Authentication failed"}
 	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		want  codes.Code
+		fault fault
+		want  provider.Reason
 	}{
-		"the key was deleted": {answer(400, `{"error":"invalid_grant"}`), codes.Unauthenticated},
-		"the key was deleted, of old": {answer(401, `{"code":401,"msg":"Key with kid a was not found"}`),
-			codes.Unauthenticated},
-		"a page with 403":   {answer(403, page), codes.Unavailable},
-		"a page with 400":   {answer(400, page), codes.Unavailable},
-		"a page with 200":   {answer(200, page), codes.Unavailable},
-		"the gateway's 403": {answer(403, `{"status":403,"error":"Forbidden","message":"Unauthorized"}`), codes.Unavailable},
-		"the gateway's 429": {answer(429, `{"status":429,"error":"Too Many Requests","message":"rate limit exceeded"}`),
-			codes.Unavailable},
-		"an outage":     {answer(503, page), codes.Unavailable},
-		"nothing":       {answer(401, ""), codes.Unavailable},
-		"no connection": {iaasmock.Fault{Operation: "Token", DropBefore: true, Duration: 5 * time.Minute}, codes.Unavailable},
+		"the key was deleted": {fault{Status: 400, Body: `{"error":"invalid_grant"}`}, refused},
+		"the key was deleted, of old": {fault{Status: 401, Body: `{"code":401,"msg":"Key with kid a was not found"}`},
+			refused},
+		"a page with 403": {page(403), isDown},
+		"the gateway's 403": {fault{Status: 403, Body: `{"status":403,"error":"Forbidden","message":"Unauthorized"}`},
+			isDown},
+		"an outage":     {fault{Status: 503}, isDown},
+		"nothing":       {fault{Status: 401, Body: " ", ContentType: "text/html"}, isDown},
+		"no connection": {fault{DropBefore: true}, isDown},
+		"no answer":     {fault{NeverAnswers: true, Status: 504}, isDown}, // as behind a firewall
 	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(row.fault)
-			m := machine("m1")
-			for method, call := range map[string]func() error{
-				"CreateMachine":    func() error { return r.createErr(m) },
-				"DeleteMachine":    func() error { return r.remove(withID(m, providerIDOf(someServerID))) },
-				"GetMachineStatus": func() error { return r.statusErr(withID(m, providerIDOf(someServerID))) },
-				"ListMachines":     r.listErr,
-			} {
-				err := call()
-				wantCode(t, err, row.want)
-				if says := strings.Contains(err.Error(), "Authentication failed"); says != (row.want == codes.Unauthenticated) {
-					t.Errorf("%s: %v", method, err)
+		for method, call := range methods {
+			bubble(t, name+", "+method, func(t *testing.T) {
+				r := newRig(t)
+				row.fault.Operation = "Token"
+				r.cloud.Inject(row.fault)
+				for range 3 {
+					err := call(r, withID(machine("m1"), providerIDOf(someServerID)))
+					wantReason(t, err, row.want)
+					wantSaid(t, err.Error(), says[row.want])
+					<-time.After(5 * time.Second)
 				}
-			}
-			r.wantCalls("CreateServer", 0)
-			<-time.After(5*time.Minute + 30*time.Second) // the last fetch's pause has ended
-			r.mustCreate(m)
-			r.onlyServer()
-		})
-	}
-}
-
-// A firewall drops what is sent to the token endpoint, as where it knows that of older keys only: no text looks for the
-// fault in the API, which nobody could ask.
-func TestATokenEndpointThatNeverAnswersIsNamed(t *testing.T) {
-	known := withID(machine("m1"), providerIDOf(someServerID))
-	for method, call := range map[string]func(*rig) error{
-		"CreateMachine":     func(r *rig) error { return r.createErr(machine("m1")) },
-		"InitializeMachine": func(r *rig) error { return r.initErr(known) },
-		"GetMachineStatus":  func(r *rig) error { return r.statusErr(known) },
-		"DeleteMachine":     func(r *rig) error { return r.remove(known) },
-		"ListMachines":      (*rig).listErr,
-	} {
-		bubble(t, method, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "Token", NeverAnswers: true, Status: http.StatusGatewayTimeout})
-			for began := time.Now(); time.Since(began) < 10*time.Minute; <-time.After(5 * time.Second) {
-				err := call(r)
-				wantReason(t, err, provider.ReasonTokenEndpointDown)
-				wantSaid(t, err.Error(), "access token")
-			}
-		})
-	}
-}
-
-// A token endpoint that is out of order ends no call that waits for its server.
-func TestATokenEndpointOutOfOrderEndsNoWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithBootDuration(time.Minute), iaasmock.WithTokenLifetime(20*time.Second))
-		done := r.startCreate(machine("m1"))
-		<-time.After(10 * time.Second)
-		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 403, Body: "<html>", ContentType: "text/html",
-			Duration: 5 * time.Minute})
-		if err := <-done; err != nil {
-			t.Error(err)
+				r.cloud.ClearFaults()
+				<-time.After(30 * time.Second) // the last fetch's pause has ended
+				r.mustCreate(machine("m2"))
+			})
 		}
-		r.onlyServer()
-	})
+	}
 }
 
-// 50 machines, a kind of calls that fails for 5 minutes, and a manager that comes back every 5 s: a storm is at
-// most 100 calls in its first minute, and soon 6 a minute. Once the API is back all is soon done.
-func TestWritesAndTokensDoNotStorm(t *testing.T) {
-	const outage = 5 * time.Minute
-	create := func(c *fleet, m *v1alpha1.Machine) error { return c.createErr(m) }
-	remove := func(c *fleet, m *v1alpha1.Machine) error { return c.delete(c.deleted(m)) }
-	unavailable := iaasmock.Fault{Status: http.StatusServiceUnavailable}
-	for name, row := range map[string]struct {
-		operation string
-		fault     iaasmock.Fault
-		call      func(*fleet, *v1alpha1.Machine) error
-		later     int // calls in each minute after the second
-	}{
-		"POST answered 429": {"CreateServer", iaasmock.Fault{Status: http.StatusTooManyRequests}, create, 4},
-		"POST answered 402": {"CreateServer", iaasmock.Fault{Status: http.StatusPaymentRequired}, create, 4},
-		"POST answered 423": {"CreateServer", iaasmock.Fault{Status: http.StatusLocked}, create, 4},
-		"POST answered 451": {"CreateServer", iaasmock.Fault{Status: http.StatusUnavailableForLegalReasons}, create, 4},
-		"POST, a page of 403": {"CreateServer",
-			iaasmock.Fault{Status: http.StatusForbidden, Body: gatewaysPage, ContentType: "text/html"}, create, 4},
-		"POST that hangs":     {"CreateServer", iaasmock.Fault{Delay: 29 * time.Second, DropBefore: true}, create, 4},
-		"POST answered 401":   {"CreateServer", iaasmock.Fault{Status: http.StatusUnauthorized}, create, 4},
-		"DELETE answered 401": {"DeleteServer", iaasmock.Fault{Status: http.StatusUnauthorized}, remove, 4},
-		"PATCH answered 401":  {"UpdateNic", iaasmock.Fault{Status: http.StatusUnauthorized}, create, 4},
-		"DELETE answered 503": {"DeleteServer", unavailable, remove, 4},
-		"PATCH answered 503":  {"UpdateNic", unavailable, create, 4},
-		"tokens answered 503": {"Token", unavailable, create, 6}, // no write, but a fetch of its own
+// A moment at the beginning of a call is nobody's problem: an error stands in the Machine's status until its server has
+// booted, and the manager's pauses after a refusal take minutes. The deletion of an orphan ends after 5 s.
+func TestTheBeginningOfACallOutlastsFailures(t *testing.T) {
+	for name, fault := range map[string]fault{
+		"401": {Status: 401}, "403": {Status: 403}, "503": {Status: 503}, "429": {Status: 429}, "a page": page(200),
+		"a gateway without the key": {Status: 401, ContentType: "text/plain",
+			Body: "Jwks doesn't have key to match kid or alg from Jwt"},
+		"a page of the token endpoint": {Operation: "Token", Status: 403, Body: gatewaysPage, ContentType: "text/html"},
+		"no connection":                {DropBefore: true},
+		"a 404 about the region":       {Status: 404, Body: `{"code":404,"msg":"region not found"}`},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			c := newFleet(t, many(50), many(50))
-			c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-			all := func(call func(*fleet, *v1alpha1.Machine) error) {
-				c.each(func(m *v1alpha1.Machine) {
-					for insist(func() error { return call(c, m) }) != nil { // 401 is told
-						<-time.After(3 * time.Minute)
+		for method, call := range methods {
+			bubble(t, name+", "+method, func(t *testing.T) {
+				r := newRig(t)
+				m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+				<-time.After(2 * time.Hour) // its token has expired, and nothing is remembered
+				fault.Operation, fault.Duration = cmp.Or(fault.Operation, iaasmock.OperationIaaS), 10*time.Second
+				r.cloud.Inject(fault)
+				began := time.Now()
+				if err := call(r, m); err != nil {
+					t.Errorf("the manager is told %v", err)
+				}
+				wantWithin(t, began, bootDuration+35*time.Second)
+			})
+		}
+	}
+}
+
+// One page, whatever its status and the call that it answers, decides nothing about the class, the key or the
+// server, even if the gateway had passed the call on.
+func TestAGatewaysPageIsNotTheAPIsWord(t *testing.T) {
+	for _, operation := range []string{iaasmock.OperationIaaS, "CreateServer", "DeleteServer", "ListServers", "GetServer",
+		"UpdateNic", "ListServerNICs"} {
+		for _, status := range []int{401, 403, 404, 200, 202, 409, 422} {
+			for _, executed := range []bool{false, true} {
+				bubble(t, fmt.Sprintf("%s, %d, executed %t", operation, status, executed), func(t *testing.T) {
+					if testing.Short() && status > 401 {
+						t.Skip("one status is enough")
+					}
+					r := newRig(t)
+					r.setSpec(func(s map[string]any) { s["allowedAddresses"] = []string{"10.96.0.0/11"} })
+					m := machine("m1")
+					for method, call := range []func() error{
+						func() error { return r.createAndName(m) }, func() error { return r.initErr(m) },
+						func() error { return r.statusErr(m) }, r.listErr, func() error { return r.remove(m) },
+					} {
+						fault := page(status)
+						fault.Operation, fault.Count, fault.Executed = operation, 1, executed
+						r.cloud.Inject(fault)
+						began := time.Now()
+						if err := insist(call); err != nil { // else the manager would pause for minutes
+							t.Errorf("call %d: %v", method, err)
+						}
+						wantWithin(t, began, 10*time.Minute)
+						r.cloud.ClearFaults()
+						if servers := len(r.cloud.Servers()); servers != 1 && method < 4 || servers != 0 && method == 4 {
+							t.Errorf("call %d: there are %d servers", method, servers)
+						}
 					}
 				})
 			}
-			if row.operation == "DeleteServer" {
-				all(create)
-			}
-			row.fault.Operation, row.fault.Duration = row.operation, outage
-			c.cloud.Inject(row.fault)
-			c.cloud.ResetCalls()
-			start := time.Now()
-			all(row.call)
-			counts := make([]int, outage/time.Minute)
-			for _, call := range c.cloud.Calls() {
-				if minute := int(call.StartedAt.Sub(start) / time.Minute); call.Operation == row.operation && minute < len(counts) {
-					counts[minute]++
-				}
-			}
-			t.Logf("calls a minute: %v; all is done %s after the outage", counts, time.Since(start)-outage)
-			if counts[0] > 100 || slices.Max(counts[2:]) > row.later {
-				t.Errorf("%v calls in five minutes, want at most 100, and %d in each after the second", counts, row.later)
-			}
-			wantWithin(t, start, outage+4*time.Minute)
-			names := map[string]bool{}
-			for _, server := range c.cloud.Servers() {
-				if names[server.Name] {
-					t.Errorf("%s has two servers", server.Name)
-				}
-				names[server.Name] = true
-			}
-		})
+		}
 	}
 }
 
@@ -465,4 +278,50 @@ func TestAnOutageOfMinutesLosesNothing(t *testing.T) {
 			r.wantNamed("m3", 1, 0, 0)
 		})
 	}
+}
+
+// Who can read by itself does so when it is due, however long lists are put off: a read that hangs ends after 20 s.
+func TestListsThatFailDelayNoCreation(t *testing.T) {
+	for name, row := range map[string]struct {
+		machines int
+		fault    fault
+		over     time.Duration // the boot of a server
+	}{
+		"they answer 503, two wait":   {2, fault{Status: http.StatusServiceUnavailable}, 10 * time.Second},
+		"they answer 503, eight wait": {8, fault{Status: http.StatusServiceUnavailable}, 10 * time.Second},
+		"they hang":                   {8, fault{Delay: 24 * time.Hour}, 30 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			const boot = 65 * time.Second
+			r := newRig(t, iaasmock.WithBootDuration(boot))
+			row.fault.After = 3 * time.Second
+			r.cloud.Inject(lists(row.fault))
+			began := time.Now()
+			wantNone(t, together(machines(row.machines), r.createErr))
+			wantWithin(t, began, boot+row.over)
+		})
+	}
+}
+
+// An account that may create servers, but not see any, must not fill a project, whichever Machines of the class ask.
+func TestServersThatNoReadShowsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{EmptyProject: true})
+		wantReason(t, r.createErr(machine("m1")), provider.ReasonNotReady)
+		gone := time.Now()
+		for i := 2; time.Since(gone) < 10*time.Minute-time.Second; i++ {
+			began := time.Now()
+			wantReason(t, r.createErr(machine(fmt.Sprint("m", i))), provider.ReasonNotReady)
+			wantWithin(t, began, time.Second)
+			<-time.After(30 * time.Second)
+		}
+		r.wantCalls("CreateServer", 1)
+		r.cloud.ClearFaults()
+		r.class.Name = "class-b" // another class does not wait
+		r.mustCreate(machine("other"))
+		r.class.Name = "class-a"
+		<-time.After(time.Until(gone.Add(10 * time.Minute)))
+		wantNone(t, together(machines(5), r.createErr))
+	})
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Each situation in the page's table names a test of this package, and each name is that of a test.
+// Each situation in the page's table names a test of this package, and each name is that of a test, with rows of the
+// number behind it.
 func TestThePageNamesTestsThatExist(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	if err != nil {
@@ -26,10 +27,12 @@ func TestThePageNamesTestsThatExist(t *testing.T) {
 		}
 		code.Write(content)
 	}
-	name := regexp.MustCompile(`\bTest\w+`)
-	for _, found := range name.FindAllString(string(page), -1) {
-		if !strings.Contains(code.String(), "func "+found+"(t *testing.T)") {
-			t.Errorf("README.md names %s, which is no test", found)
+	name := regexp.MustCompile(`\b(Test\w+)(?:/(\d+a?))?`)
+	for _, found := range name.FindAllStringSubmatch(string(page), -1) {
+		_, test, isTest := strings.Cut(code.String(), "\nfunc "+found[1]+"(t *testing.T)")
+		test, _, _ = strings.Cut(test, "\n}\n")
+		if !isTest || found[2] != "" && !strings.Contains(test, "\t\""+found[2]+": ") {
+			t.Errorf("README.md names %s, which is no test", found[0])
 		}
 	}
 	rows := regexp.MustCompile(`(?m)^\| \d+a? \|.*$`).FindAllString(string(page), -1)

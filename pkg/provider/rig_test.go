@@ -29,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -54,9 +55,10 @@ type rig struct {
 	secret    *corev1.Secret
 	options   []provider.Option
 	registry  *prometheus.Registry // the driver's metrics
-	// identityDir is where the files of workload identities are; "" means the default.
-	identityDir string
-	other       *spi.Session
+	other     *spi.Session
+	// own is the server that the Machine must have in the end; theirs are others', which nobody may touch.
+	own    string
+	theirs []string
 }
 
 func newRig(t testing.TB, options ...iaasmock.Option) *rig {
@@ -137,7 +139,7 @@ func (r *rig) provider() *provider.Provider {
 // sessions are those of a new process, with the rate limit that the sidecar has.
 func (r *rig) sessions() *spi.PluginSPIImpl {
 	return &spi.PluginSPIImpl{
-		Config:    spi.Config{Endpoint: endpoint, TokenURL: tokenURL, IdentityURL: tokenURL, IdentityDirs: r.identityDir},
+		Config:    spi.Config{Endpoint: endpoint, TokenURL: tokenURL, IdentityURL: tokenURL},
 		Limiter:   rate.NewLimiter(50, 100),
 		Transport: r.transport,
 	}
@@ -191,6 +193,12 @@ func (*rig) deleted(m *v1alpha1.Machine) *v1alpha1.Machine {
 	return m
 }
 
+// withUID is the Machine with a UID, as the API server gives one to each object of a name.
+func withUID(m *v1alpha1.Machine, uid string) *v1alpha1.Machine {
+	m.UID = types.UID(uid)
+	return m
+}
+
 func withID(m *v1alpha1.Machine, providerID string) *v1alpha1.Machine {
 	m = m.DeepCopy()
 	m.Spec.ProviderID = providerID
@@ -200,6 +208,15 @@ func withID(m *v1alpha1.Machine, providerID string) *v1alpha1.Machine {
 func (r *rig) create(m *v1alpha1.Machine) (*driver.CreateMachineResponse, error) {
 	return r.driver.CreateMachine(r.t.Context(),
 		&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+}
+
+// createFor calls CreateMachine with a deadline, at which the process may end.
+func (r *rig) createFor(m *v1alpha1.Machine, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(r.t.Context(), d)
+	defer cancel()
+	_, err := r.driver.CreateMachine(ctx,
+		&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+	return err
 }
 
 func (r *rig) mustCreate(m *v1alpha1.Machine) *driver.CreateMachineResponse {
@@ -479,14 +496,14 @@ func (r *rig) allow(nicID string, addresses ...string) {
 	}
 }
 
-func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
-	t.Helper()
+func (r *rig) nicOf(server iaasmock.Server) iaasmock.NIC {
+	r.t.Helper()
 	for _, nic := range r.cloud.NICs() {
 		if nic.ServerID == server.ID {
 			return nic
 		}
 	}
-	t.Fatalf("server %s has no NIC", server.ID)
+	r.t.Fatalf("server %s has no NIC", server.ID)
 	return iaasmock.NIC{}
 }
 
@@ -515,9 +532,6 @@ func (r *rig) makeServer(name string, change func(labels map[string]any)) string
 	return server.GetId()
 }
 
-var randomNotFound = iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound,
-	Body: `{"code":404,"msg":"server not found"}`}
-
 // makeRunning makes a server that runs, as a predecessor may have left it, and returns
 // its ProviderID.
 func (r *rig) makeRunning(name string) string {
@@ -537,6 +551,10 @@ func (r *rig) relabel(serverID string, labels map[string]any) {
 		r.t.Fatal(err)
 	}
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // endpoint is the API's address in every rig's network.
 const (

@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -129,16 +127,22 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			"name 0, DELETE 0, GET 5 8 11; answers at 11", ""},
 		"a server is deleted while CREATING": {func(r *rig) made {
 			m := machine("m1")
-			ctx, cancel := context.WithTimeout(r.t.Context(), 9500*time.Millisecond)
-			defer cancel()
-			_, err := r.driver.CreateMachine(ctx,
-				&driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
-			if reasonOf(err) != provider.ReasonTimedOut {
-				r.t.Error(err)
-			}
+			_ = r.createFor(m, 9500*time.Millisecond)
 			return withID(m, providerIDOf(r.onlyServer().ID))
 		}, nil, remove,
 			"name 0, DELETE 0, GET 5 8 11; answers at 11", ""},
+		"a server is deleted by hand while it boots": {func(r *rig) made {
+			m := machine("m1")
+			time.AfterFunc(18*time.Second, func() { r.removeServer(r.serverNamed("m1")) })
+			return m
+		}, nil, create, "name 0, POST 0, GET 8 12 16 20 35; answers at 35", provider.ReasonInterrupted},
+		"a DELETE does nothing": {running, []iaasmock.Fault{once(noEffect)}, remove,
+			"name 0, DELETE 0, GET 5 8 11 14 17, DELETE 17, GET 20 23 26; answers at 26", ""},
+		"DELETEs are refused for a moment": {running,
+			[]iaasmock.Fault{deletes(fault{Status: 403, Duration: 8 * time.Second})}, remove,
+			"name 0, DELETE 0, GET 4 8 12 16, DELETE 16, GET 21 24 27; answers at 27", ""},
+		"a server stays in DELETING": {running, []iaasmock.Fault{once(deletes(fault{NeverGone: true}))}, remove,
+			"name 0, DELETE 0, GET 5 8 11 … 128 (20), DELETE 128, GET 132 135 138; answers at 138", ""},
 		"a stranger has the name of a new Machine": {stranger, nil, create,
 			"name 0, POST 0, GET 8 12 16 20 24 28 32, NICs 33; answers at 33", ""},
 		"a stranger has the name of an older Machine": {older(stranger), nil, create,
@@ -166,6 +170,16 @@ func TestWhatACallDoesStepByStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serverNamed returns the ID of the only server of a name.
+func (r *rig) serverNamed(name string) (id string) {
+	for _, server := range r.cloud.Servers() {
+		if server.Name == name {
+			id = server.ID
+		}
+	}
+	return id
 }
 
 // seconds is a time as the rows have it: reads wait 125 ms for their turn.

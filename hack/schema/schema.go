@@ -92,7 +92,7 @@ func complete(schema node, path string, limits map[string]validation.Limits) {
 	limit := limits[path]
 	delete(limits, path)
 	put(limit, schema)
-	isItem := strings.HasSuffix(path, "[]") && path != "labels[]" && path != "metadata[]"
+	isItem := strings.HasSuffix(path, "[]") && path != "labels[]" // a label that is null is empty
 	if path != "" && path != "machineType" && !isItem {
 		orNull(schema)
 	}
@@ -112,28 +112,26 @@ func orNull(schema node) {
 
 // put adds limits to a schema.
 func put(limit validation.Limits, schema node) {
-	for name, value := range map[string]any{"pattern": limit.Pattern, "maxLength": limit.MaxLength,
-		"minimum": limit.Minimum, "maximum": limit.Maximum} {
-		if value != "" && value != 0 {
+	for name, value := range map[string]int{"maxLength": limit.MaxLength, "minimum": limit.Minimum,
+		"maximum": limit.Maximum} {
+		if value != 0 {
 			schema[name] = value
 		}
 	}
-	if limit.Unset && limit.Pattern != "" {
-		schema["pattern"] = "^$|" + limit.Pattern
+	if limit.Pattern != nil {
+		schema["pattern"] = limit.Pattern.String()
+		if limit.Unset {
+			schema["pattern"] = "^$|" + limit.Pattern.String()
+		}
 	}
 	if limit.MaxItems > 0 && schema["type"] == "array" {
 		schema["maxItems"] = limit.MaxItems
 	} else if limit.MaxItems > 0 {
 		schema["maxProperties"] = limit.MaxItems
 	}
-	if limit.Unique {
-		schema["uniqueItems"] = true
-	}
-	if limit.KeyPattern != "" {
-		keys := node{"pattern": limit.KeyPattern}
-		if limit.KeyMaxLength > 0 {
-			keys["maxLength"] = limit.KeyMaxLength
-		}
+	if limit.Keys != nil {
+		keys := node{}
+		put(*limit.Keys, keys)
 		schema["propertyNames"] = keys
 	}
 	if len(limit.Values) > 0 {

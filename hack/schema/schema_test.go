@@ -123,13 +123,12 @@ var bySchemaToo = []string{
 	`{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
 	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`,
 	`{"serviceAccountMails":["a@b.c","d@e.f"]}`, `{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`,
-	`{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`, `{"KeypairName":null}`,
+	`{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":null}}`, `{"metadata":{"a":"b\nc"}}`, `{"KeypairName":null}`,
 	`{"Labels":{"a":"b"}}`, `{"bootVolume":{"size":20,"Size":20}}`, `{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`,
 	`{"agent":{"installed":true}}`, `{"bootVolume":{}}`, `{"bootVolume":{"size":null}}`, `{"bootVolume":{"source":{}}}`,
 	`{"bootVolume":{"performanceClass":"a","source":null}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"image","id":"` + id + `"}}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`,
-	`{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
 	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`,
 	`{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
 }
@@ -153,7 +152,7 @@ var byBothAccepted = []string{
 	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"size":20,"source":{}},` +
 		`"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
 	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":"","Region":"d"}}`,
-	`{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
+	`{"metadata":{"a":1,"b":true,"d":"x","e":1.5}}`, `{"volumes":["` + id + `","` + id + `"]}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
 	`{"imageId":null,"bootVolume":{"size":20,"source":{"type":"snapshot","id":"` + id + `"}}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"volume","id":"` + id + `"}}}`,

@@ -79,24 +79,10 @@ func bootVolumePayload(volume *apis.BootVolume) *iaas.BootVolume {
 	return payload
 }
 
-func serverFromSDK(server *iaas.Server) Server {
-	return Server{
-		ID:           server.GetId(),
-		Name:         server.Name,
-		Status:       server.GetStatus(),
-		ErrorMessage: server.GetErrorMessage(),
-		MachineType:  server.MachineType,
-		Zone:         server.GetAvailabilityZone(),
-		Labels:       stringValues(server.Labels),
-		Metadata:     stringValues(server.Metadata),
-		CreatedAt:    server.GetCreatedAt(),
-	}
-}
-
-// oddServer is a server that the SDK's decoder refuses. ID, name, labels and metadata determine whose
-// a server is, so they must have their types: without its labels, a server would be missed, and a
-// second one made.
-type oddServer struct {
+// serverAnswer is a server of an answer, also one that the SDK's decoder refuses. ID, name, labels and
+// metadata determine whose a server is, so they must have their types: without its labels, a server would be
+// missed, and a second one made.
+type serverAnswer struct {
 	ID               string
 	Name             string
 	Labels           map[string]any
@@ -108,7 +94,7 @@ type oddServer struct {
 	CreatedAt        tolerant[time.Time]
 }
 
-func (s *oddServer) server() Server {
+func (s *serverAnswer) server() Server {
 	return Server{
 		ID:           s.ID,
 		Name:         s.Name,

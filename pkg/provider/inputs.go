@@ -19,15 +19,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Fields that errors name, besides those in packages apis and validation.
-var (
-	classProviderPath = field.NewPath("machineClass", "provider")
-	machineNamePath   = field.NewPath("machine", "metadata", "name")
-	regionField       = apis.SpecPath.Child("region").String()
-	labelsField       = apis.SpecPath.Child("labels").String()
-	networkingField   = apis.SpecPath.Child("networking").String()
-	userDataField     = apis.SpecPath.Child("userData").String()
-)
+var labelsPath = apis.SpecPath.Child("labels")
 
 // Inputs holds a MachineClass and its Secret, decoded and checked as in every call of the driver.
 type Inputs struct {
@@ -36,8 +28,8 @@ type Inputs struct {
 	// Spec is the providerSpec with its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
 	// ClusterLabels are the labels of Spec that distinguish a cluster's servers from others:
-	// usually one or none. ClusterLabels is nil if the labels cannot be decoded or one of the cluster
-	// labels is invalid.
+	// usually one or none. ClusterLabels is nil if region or labels cannot be decoded, or one of the
+	// cluster labels is invalid.
 	ClusterLabels map[string]string
 	// Unknown lists the unknown and duplicate fields of the providerSpec, as
 	// apis.DecodeProviderSpec reports them. The driver ignores them, or refuses the spec with
@@ -56,7 +48,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 		secret = &corev1.Secret{}
 	}
 	in, needed := decodeInputs(nil, class, secret, strict), decodeInputs(nil, class, secret, lenient)
-	if len(concerning(needed.scope, labelsField)) == 0 {
+	if len(needed.scope) == 0 {
 		in.ClusterLabels = needed.identity.cluster
 	}
 	return &in.Inputs
@@ -69,10 +61,10 @@ type inputs struct {
 	identity identity
 	// specHash is zero in a lenient call.
 	specHash specHash
-	// scope holds the errors that make the class's servers indistinguishable from others: the class
-	// belongs to another provider, or its region or cluster label is invalid.
+	// scope holds the errors of a lenient call that make the class's servers indistinguishable from
+	// others: about the types of region and labels, and cluster labels.
 	scope field.ErrorList
-	// network holds the errors because of which the spec's networking cannot be read.
+	// network holds the errors of a lenient call because of which the spec's networking cannot be read.
 	network field.ErrorList
 }
 
@@ -96,42 +88,35 @@ func (p *Provider) inputs(
 	return in
 }
 
-// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a class.
+// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a class. Of a
+// providerSpec that cannot be decoded no value is checked.
 func decodeInputs(
 	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
 ) *inputs {
 	in := &inputs{}
-	in.Secret, in.Errors = apis.DecodeSecret(secret.Data)
-	in.Errors = append(in.Errors, unrelated(validation.ValidateSecret(in.Secret, apis.SecretPath), in.Errors)...)
 	var wrong field.ErrorList
 	if raw := class.ProviderSpec.Raw; mode == strict {
 		in.Spec, in.Unknown, wrong = apis.DecodeProviderSpec(raw)
 	} else {
-		in.Spec, wrong = apis.DecodeNeeded(raw)
+		in.Spec, wrong, in.network = apis.DecodeNeeded(raw)
 	}
-	network := validation.ValidateSecretNetwork(in.Spec, in.Secret, apis.SecretPath)
+	in.Secret, in.Errors = apis.DecodeSecret(secret.Data)
+	in.Errors = append(in.Errors, validation.ValidateSecret(in.Secret, apis.SecretPath)...)
+	in.Errors = slices.Concat(in.Errors, checkProvider(class), wrong)
 	apis.SetDefaults(in.Spec, in.Secret)
-	reported := slices.Clone(wrong)
-	if len(network) > 0 {
-		reported = append(reported, &field.Error{Field: networkingField})
-	}
-	invalid := unrelated(validation.ValidateProviderSpec(in.Spec, apis.SpecPath), reported)
-	others := slices.Concat(wrong, network, invalid, in.identify(machine, class.Name))
-	in.network = append(network, concerning(others, networkingField)...)
-	in.scope = slices.Concat(checkProvider(class), concerning(wrong, regionField, labelsField),
-		unrelated(checkCluster(in.identity.cluster), wrong))
-	in.Errors = slices.Concat(in.Errors, in.scope, concerning(invalid, regionField, userDataField))
-	if mode == strict {
-		in.Errors = append(in.Errors, unrelated(others, in.Errors)...)
+	names := in.identify(machine, class.Name)
+	switch spec := in.Spec; {
+	case len(wrong) > 0:
+		in.scope = wrong
+	case mode == strict:
+		in.Errors = slices.Concat(in.Errors, validation.ValidateProviderSpec(spec, apis.SpecPath), names)
+	default:
+		in.scope = validation.ValidateLabels(in.identity.cluster, labelsPath)
+		in.network = append(in.network, validation.ValidateNetworking(spec.Networking, apis.SpecPath.Child("networking"))...)
+		in.Errors = slices.Concat(in.Errors, in.scope, validation.ValidateRegion(spec.Region, apis.SpecPath.Child("region")),
+			apis.CheckLength(len(spec.UserData), apis.MaxUserData, apis.SpecPath.Child("userData")))
 	}
 	return in
-}
-
-// checkCluster returns the errors in the cluster labels: if one is empty or invalid, the cluster's
-// servers are indistinguishable from others.
-func checkCluster(labels map[string]string) field.ErrorList {
-	path := apis.SpecPath.Child("labels")
-	return append(validation.ValidateClusterLabels(labels, path), validation.ValidateLabels(labels, path)...)
 }
 
 // checkProvider returns an error if the class is another provider's.
@@ -139,7 +124,8 @@ func checkProvider(class *v1alpha1.MachineClass) field.ErrorList {
 	if class.Provider == "" || class.Provider == StackitProviderName {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName})}
+	return field.ErrorList{field.NotSupported(field.NewPath("machineClass", "provider"), class.Provider,
+		[]string{StackitProviderName})}
 }
 
 // unlistable returns why the servers of a class cannot be listed with any Secret; nil if they can.
@@ -147,7 +133,7 @@ func unlistable(class *v1alpha1.MachineClass) error {
 	if class == nil {
 		return nil // newCall returns the error
 	}
-	if errs := decodeInputs(nil, class, &corev1.Secret{}, lenient).scope; len(errs) > 0 {
+	if errs := append(checkProvider(class), decodeInputs(nil, class, &corev1.Secret{}, lenient).scope...); len(errs) > 0 {
 		return invalidError(errs)
 	}
 	return nil
@@ -163,11 +149,11 @@ func (in *inputs) unknownText() string {
 
 // identify sets the identity, and returns an error for each of its names that cannot be a label.
 func (in *inputs) identify(machine *v1alpha1.Machine, class string) field.ErrorList {
-	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
+	errs := validation.ValidateMachineName(class, field.NewPath("machineClass", "metadata", "name"))
 	name := ""
 	if machine != nil {
 		name = machine.Name
-		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
+		errs = append(errs, validation.ValidateMachineName(name, field.NewPath("machine", "metadata", "name"))...)
 	}
 	in.identity = newIdentity(name, class, in.Spec.Labels)
 	if machine != nil && CameFromOpenStack(machine) {
@@ -204,9 +190,11 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 // error about the credentials. The type is field.ErrorTypeRequired if the Secret has no credentials.
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
-	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
-		return len(concerning(reported, apis.SecretPath.Child(key).String())) > 0
-	}) {
+	isReported := slices.ContainsFunc(reported, func(err *field.Error) bool {
+		key, isSecrets := strings.CutPrefix(err.Field, apis.SecretPath.String()+".")
+		return isSecrets && slices.Contains(apis.SecretCredentials, key)
+	})
+	if isReported || !errors.As(sessionErr, &unusable) {
 		return nil
 	}
 	path := apis.SecretPath.Child(secret.CredentialsKey())
@@ -215,27 +203,4 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 			apis.SecretServiceAccountEmail, apis.SecretToken, apis.SecretWorkloadIdentityTokenFile))
 	}
 	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
-}
-
-// concerning returns the errors about one of the fields, a part of it, or an object that contains
-// it.
-func concerning(errs field.ErrorList, paths ...string) (found field.ErrorList) {
-	for _, err := range errs {
-		if slices.ContainsFunc(paths,
-			func(path string) bool { return isWithin(err.Field, path) || isWithin(path, err.Field) }) {
-			found = append(found, err)
-		}
-	}
-	return found
-}
-
-// unrelated drops errors in found about fields that reported already covers.
-func unrelated(found, reported field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(reported, err.Field)) > 0 })
-}
-
-// isWithin reports whether part is the path whole, or the path of a part of it.
-func isWithin(part, whole string) bool {
-	rest, within := strings.CutPrefix(part, whole)
-	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

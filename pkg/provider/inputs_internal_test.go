@@ -28,41 +28,21 @@ func many(n int, part string) string {
 	return text.String()
 }
 
-// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
+// 200 kB of wrong securityGroups took 4 minutes, in every call.
 func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	const entries = 5_000
 	for name, row := range map[string]struct{ spec, field string }{
 		"items of a wrong type": {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
-		"lists in a list": {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`,
-			"providerSpec.networking.nicIds"},
-		"labels of a wrong type":   {`{"labels":{` + many(entries, `"#":1`) + `}}`, "providerSpec.labels"},
-		"empty cluster labels":     {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
-		"numbers that are no ones": {`{"metadata":{` + many(entries, `"#":1e999`) + `}}`, "providerSpec.metadata"},
+		"empty cluster labels":  {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
 			in := decodeInputs(nil, class, &corev1.Secret{}, strict)
 			code, text := Classify(in.problems(nil))
-			if code != codes.InvalidArgument || len(concerning(in.Errors, row.field)) == 0 ||
-				!strings.Contains(text, row.field) {
-				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
-			}
-			if errs := len(in.Errors); errs > 20 {
-				t.Errorf("%d errors, want few", errs)
+			if code != codes.InvalidArgument || !strings.Contains(text, row.field) || len(in.Errors) > 20 {
+				t.Errorf("got %d errors, %s: %s; want few, and InvalidArgument about %s", len(in.Errors), code, text, row.field)
 			}
 		})
-	}
-}
-
-// YAML makes true of yes, and a number of 12: the label is not empty.
-func TestAClusterLabelOfAWrongTypeIsToldOnce(t *testing.T) {
-	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(`{"labels":{"a/cluster":true}}`)}}
-	for name, errs := range map[string]field.ErrorList{
-		"creation": concerning(Inspect(class, nil).Errors, labelsField), "list": decodeInputs(nil, class, &corev1.Secret{},
-			lenient).scope} {
-		if len(errs) != 1 || errs[0].Type != field.ErrorTypeTypeInvalid || errs[0].Field != labelsField+"[a/cluster]" {
-			t.Errorf("%s: got %v, want only that a label must be a string", name, errs)
-		}
 	}
 }
 

@@ -39,10 +39,9 @@ type Provider struct {
 	// SPI opens the sessions with the IaaS API.
 	SPI spi.SessionProviderInterface
 
-	clock      clock.Clock
-	settle     *time.Duration
-	creation   *time.Duration
-	strictSpec bool
+	clock            clock.Clock
+	settle, creation time.Duration
+	strictSpec       bool
 	// withoutTarget reports whether the machines join no cluster.
 	withoutTarget bool
 	// actingSince returns when this process became the only writer; nil means unknown.
@@ -88,7 +87,7 @@ type Option func(*Provider)
 // WithSettle sets the settle time: the longest time until the result of a sent request appears in
 // lists. The default is DefaultSettle.
 func WithSettle(settle time.Duration) Option {
-	return func(p *Provider) { p.settle = &settle }
+	return func(p *Provider) { p.settle = settle }
 }
 
 // WithStrictProviderSpec sets whether a providerSpec with unknown or duplicate fields is refused.
@@ -109,7 +108,7 @@ func WithActingSince(since func() time.Time) Option {
 // Machine; a Machine's spec.creationTimeout overrides it. The default is 20 minutes. CreateMachine and
 // InitializeMachine wait for what remains of it, but at least one minute and at most ten.
 func WithCreationTimeout(timeout time.Duration) Option {
-	return func(p *Provider) { p.creation = &timeout }
+	return func(p *Provider) { p.creation = timeout }
 }
 
 // WithTargetCluster sets whether the manager has a target cluster that machines join; the default
@@ -135,40 +134,30 @@ func WithMetrics(registerer prometheus.Registerer) Option {
 // registerer of WithMetrics refuses the driver's metrics, because it already has them.
 func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
 	p := &Provider{SPI: i}
+	p.setDefaults()
 	for _, option := range options {
 		option(p)
 	}
-	p.initMeters()
+	p.meters = newMeters(p.clock)
 	if p.registerer != nil { // counters are visible before their first event
 		p.registerer.MustRegister(p.meters.collectors()...)
 	}
 	return p
 }
 
-// initMeters sets the clock and the meters if they are unset.
-func (p *Provider) initMeters() {
-	if p.clock == nil {
-		p.clock = clock.RealClock{}
-	}
-	if p.meters == nil {
-		p.meters = newMeters(p.clock)
-	}
+func (p *Provider) setDefaults() {
+	p.clock, p.settle, p.creation = clock.RealClock{}, DefaultSettle, defaultCreationTimeout
 }
 
-// init initializes the provider on its first call.
+// init initializes the provider on its first call. A Provider that NewProvider has not made has no meters.
 func (p *Provider) init() {
 	p.setup.Do(func() {
-		p.initMeters()
-		if p.settle == nil {
-			settle := DefaultSettle
-			p.settle = &settle
-		}
-		if p.creation == nil {
-			timeout := defaultCreationTimeout
-			p.creation = &timeout
+		if p.meters == nil {
+			p.setDefaults()
+			p.meters = newMeters(p.clock)
 		}
 		p.process = &process{
-			clock: p.clock, meters: p.meters, settle: *p.settle, records: newRecords(p.clock),
+			clock: p.clock, meters: p.meters, settle: p.settle, records: newRecords(p.clock),
 			exhausted: recent.New[classKey, classError](p.clock, skippedFor),
 			failing:   recent.New[classKey, time.Time](p.clock, recordLifetime),
 		}
@@ -184,7 +173,7 @@ func (p *Provider) expires(machine *v1alpha1.Machine) time.Time {
 	if machine == nil || machine.CreationTimestamp.IsZero() {
 		return time.Time{}
 	}
-	timeout := *p.creation
+	timeout := p.creation
 	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
 		timeout = own.MachineCreationTimeout.Duration
 	}
@@ -217,7 +206,7 @@ func (p *Provider) certainOfPredecessor(machine *v1alpha1.Machine) time.Time {
 	if machine.CreationTimestamp.IsZero() || p.leadsSinceBefore(machine.CreationTimestamp.Time) {
 		return time.Time{}
 	}
-	return p.leadsSince().Add(*p.settle)
+	return p.leadsSince().Add(p.settle)
 }
 
 // leadsSinceBefore reports whether only this process has acted on a Machine created at the given

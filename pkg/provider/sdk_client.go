@@ -49,29 +49,30 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	ctx, asked := c.ask(ctx, callCreateServer)
 	asked.request = request
 	payload := serverPayload(request)
-	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
+	_, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
 	if err != nil {
 		return nil, asked.failure(err)
 	}
-	if !validation.IsUUID(server.GetId()) { // neither a ProviderID nor a read could use it
+	var made serverAnswer
+	if err := asked.decode(nil, &made); err != nil {
+		return nil, asked.failure(err)
+	}
+	if !validation.IsUUID(made.ID) { // neither a ProviderID nor a read could use it
 		return nil, asked.unusable(errors.New("the answer has no server ID"))
 	}
-	return new(serverFromSDK(server)), nil
+	return new(made.server()), nil
 }
 
 // GetServer implements StackitClient.
 func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
 	ctx, asked := c.ask(ctx, callGetServer)
-	server, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
-	var odd oddServer
-	if decodeRefused(err, &odd) && odd.ID == serverID {
-		return new(odd.server()), nil
-	}
-	return one(asked, err, serverFromSDK, server, server.GetId(), serverID)
+	_, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
+	var answer serverAnswer
+	err = asked.decode(err, &answer)
+	return one(asked, err, (*serverAnswer).server, &answer, answer.ID, serverID)
 }
 
-// ListServers implements StackitClient. It does not request details, which include every server's
-// userData.
+// ListServers implements StackitClient. It does not request details, which include every server's userData.
 func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	ctx, asked := c.ask(ctx, callListServers)
 	request := c.api.ListServers(ctx, c.projectID, c.region)
@@ -80,13 +81,10 @@ func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) (
 	}
 	list, err := request.Execute()
 	list = cmp.Or(list, &iaas.ServerListResponse{})
-	var servers []Server
-	var odd struct{ Items []oddServer }
-	if decodeRefused(err, &odd) && len(odd.Items) > 0 {
-		for i := range odd.Items {
-			servers = append(servers, odd.Items[i].server())
-		}
-	} else if servers, err = all(asked, err, serverFromSDK, list.Items, list.AdditionalProperties); err != nil {
+	var answer struct{ Items []serverAnswer }
+	err = asked.decode(err, &answer)
+	servers, err := all(asked, err, (*serverAnswer).server, answer.Items, list.AdditionalProperties)
+	if err != nil {
 		return nil, err
 	}
 	// A server without an ID can be neither read nor deleted, and would count as gone if left out.
@@ -180,7 +178,7 @@ func all[SDK, T any](
 	switch {
 	case err != nil:
 		return nil, asked.failure(err)
-	case items == nil && additional == nil:
+	case len(items) == 0 && additional == nil:
 		return nil, asked.unusable(errNoList)
 	}
 	converted := make([]T, 0, len(items))
@@ -188,14 +186,6 @@ func all[SDK, T any](
 		converted = append(converted, convert(&items[i]))
 	}
 	return converted, nil
-}
-
-// decodeRefused decodes the body of a successful answer that the SDK's decoder refused, and reports
-// whether it did: for one unexpected field of one server the SDK refuses a whole list.
-func decodeRefused(err error, answer any) bool {
-	var refused *oapierror.GenericOpenAPIError
-	return errors.As(err, &refused) && refused.StatusCode < http.StatusMultipleChoices &&
-		json.Unmarshal(refused.Body, answer) == nil
 }
 
 // exchange is one call of the API and its answer. Only here answers become errors.
@@ -212,6 +202,22 @@ type exchange struct {
 func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *exchange) {
 	asked := &exchange{call: call, projectID: c.projectID}
 	return runtime.WithCaptureHTTPResponse(ctx, &asked.response), asked
+}
+
+// decode decodes the body of a successful answer into a type of ours, also if the SDK's decoder refused
+// it with err: for one unexpected field of one server it refuses a whole list. It returns err if there is no
+// such answer.
+func (e *exchange) decode(err error, answer any) error {
+	var refused *oapierror.GenericOpenAPIError
+	isRefused := errors.As(err, &refused) && refused.StatusCode < http.StatusMultipleChoices
+	if e.response == nil || err != nil && !isRefused {
+		return err
+	}
+	body, readErr := io.ReadAll(e.response.Body)
+	if readErr != nil || json.Unmarshal(body, answer) != nil {
+		return cmp.Or(err, errUnreadable)
+	}
+	return nil
 }
 
 // NewAPIError returns the *APIError of a failed SDK call, for calls that the driver itself does not

@@ -121,7 +121,7 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 			[]iaasmock.Fault{hangs, empty(90*time.Second, 11*time.Second)}, stillThere,
 			"it is DELETING, and its deletion is not retried: "},
 		"lists are empty": {lists(iaasmock.Fault{EmptyList: true}), unknown, nothingShown},
-		"lists are old":   {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
+		"lists are old":   {lists(iaasmock.Fault{Stale: 30 * time.Second}), gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	v.checkRegion(check)
 	v.checkNodeTemplate(check)
 	v.checkFallbacks(check)
-	own, _ := apis.DecodeNeeded(class.ProviderSpec.Raw) // without the Secret's defaults
+	own, _, _ := apis.DecodeNeeded(class.ProviderSpec.Raw) // without the Secret's defaults
 	if hint := userDataHint(own.UserData, false); hint != "" {
 		v.report(check.object, report.Hint, apis.SpecPath.Child("userData").String(), hint)
 	}
@@ -108,7 +108,7 @@ func (c *classCheck) accepts(path string) bool {
 
 // regionOfSecret reports whether the class has no region of its own, but its Secrets have one.
 func (c *classCheck) regionOfSecret() bool {
-	spec, wrong := apis.DecodeNeeded(c.class.ProviderSpec.Raw)
+	spec, wrong, _ := apis.DecodeNeeded(c.class.ProviderSpec.Raw)
 	region := apis.SpecPath.Child("region").String()
 	isHidden := slices.ContainsFunc(wrong, func(err *field.Error) bool { return err.Field == region })
 	return spec.Region == "" && !isHidden && c.inputs.Secret.Region != ""
@@ -358,7 +358,7 @@ func (o *object) keyPath(key string) string {
 	if o.has("stringData") && (o.has("stringData", key) || !o.has("data")) {
 		parent = "stringData"
 	}
-	return apis.ChildPath(field.NewPath(parent), key).String()
+	return childPath(field.NewPath(parent), key).String()
 }
 
 // isNull reports whether a field in a file has no value; an empty text is one.

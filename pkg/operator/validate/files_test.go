@@ -137,7 +137,7 @@ func TestDocuments(t *testing.T) {
 				`Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},
 		"MachineSet": {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
 		"name that is no text": {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n",
-			1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array: must be a string"},
+			1, "-:3:18: Secret default/: metadata.name: Invalid value: json: cannot unmarshal array"},
 		"tab": {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
 		"template that is not YAML": {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n",
 			1, "a template must be rendered first"},
@@ -150,7 +150,7 @@ func TestDocuments(t *testing.T) {
 		"aliases that stand for a lot": {bomb, 1, "manifest: "},
 		"control character":            {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
 		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1,
-			"-:4:11: Secret default/x: data.a: Invalid value: is not base64"},
+			"-:4:11: Secret default/x: data.a: Invalid value: illegal base64 data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := run(t, offline(), row.text, Options{})

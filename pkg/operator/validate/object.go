@@ -328,7 +328,7 @@ func locate(value any, path *field.Path, wrong func(any) bool) *field.Path {
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			alone := func(part any) bool { return wrong(map[string]any{key: part}) }
 			if alone(value[key]) && !wrong(map[string]any{}) {
-				return locate(value[key], apis.ChildPath(path, key), alone)
+				return locate(value[key], childPath(path, key), alone)
 			}
 		}
 	case []any:
@@ -341,6 +341,16 @@ func locate(value any, path *field.Path, wrong func(any) bool) *field.Path {
 	}
 	return path
 }
+
+// childPath appends the key of an object to a path: a.b, or a[c/d] if the key is not a plain name.
+func childPath(path *field.Path, key string) *field.Path {
+	if plainName.MatchString(key) {
+		return path.Child(key)
+	}
+	return path.Key(key)
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 // unknownFields returns a problem for each unknown field in the errors of package apis.
 func unknownFields(prefix string, errs []error) []problem {

@@ -160,7 +160,7 @@ type Agent struct {
 }
 
 // SetDefaults sets the unset fields of spec, first from the Secret, then by the defaults that
-// ProviderSpec documents.
+// ProviderSpec documents. An empty object is unset: templates render it.
 func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.Region == "" {
 		spec.Region = secret.Region
@@ -169,25 +169,26 @@ func SetDefaults(spec *ProviderSpec, secret *Secret) {
 	if spec.AvailabilityZone == "" && spec.Region == secret.Region {
 		spec.AvailabilityZone = secret.AvailabilityZone
 	}
-	if spec.Networking == nil && secret.NetworkID != "" {
+	own := spec.Networking
+	if (own == nil || own.NetworkID == "" && len(own.NICIDs) == 0) && secret.NetworkID != "" {
 		spec.Networking = &Networking{NetworkID: secret.NetworkID}
 	}
 	if spec.UserData == "" {
 		spec.UserData = secret.UserData
 	}
-	setBootVolumeDefaults(spec)
+	if spec.BootVolume != nil {
+		setBootVolumeDefaults(spec.BootVolume, spec.ImageID)
+	}
 }
 
-func setBootVolumeDefaults(spec *ProviderSpec) {
-	volume := spec.BootVolume
-	if volume == nil {
-		return
+func setBootVolumeDefaults(volume *BootVolume, imageID string) {
+	if volume.Source != nil && *volume.Source == (BootVolumeSource{}) {
+		volume.Source = nil
 	}
-	if volume.Source == nil && spec.ImageID != "" {
-		volume.Source = &BootVolumeSource{Type: SourceImage, ID: spec.ImageID}
+	if volume.Source == nil && imageID != "" {
+		volume.Source = &BootVolumeSource{Type: SourceImage, ID: imageID}
 	}
 	if volume.DeleteOnTermination == nil && volume.Source != nil && volume.Source.Type != SourceVolume {
-		yes := true
-		volume.DeleteOnTermination = &yes
+		volume.DeleteOnTermination = new(true)
 	}
 }

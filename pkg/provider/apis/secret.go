@@ -4,6 +4,7 @@
 package apis
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -83,23 +84,32 @@ func RegionOfZone(zone string) string {
 	return ""
 }
 
-// DecodeSecret decodes a Secret's data. It returns errors for userData of more than 256 KiB, and
-// for two spellings of a key with different values. Missing fields are left to package validation.
-func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
-	secret := &Secret{
-		Region:    trimmed(data, SecretRegion),
-		NetworkID: trimmed(data, SecretNetworkID),
-
-		ServiceAccountEmail:       trimmed(data, SecretServiceAccountEmail),
-		Token:                     trimmed(data, SecretToken),
-		WorkloadIdentityTokenFile: trimmed(data, SecretWorkloadIdentityTokenFile),
+// DecodeSecret decodes a Secret's data, without the line breaks that a file or a heredoc leaves behind.
+// It returns errors for userData of more than 256 KiB, and for two spellings of a key with different
+// values. No error shows a value. Missing fields are left to package validation.
+func DecodeSecret(data map[string][]byte) (secret *Secret, errs field.ErrorList) {
+	text := func(key string) string { return strings.TrimSpace(string(data[key])) }
+	either := func(key, gardener string) string {
+		if text(key) != "" && text(gardener) != "" && text(key) != text(gardener) {
+			errs = append(errs, field.Invalid(SecretPath.Child(key), field.OmitValueType{},
+				fmt.Sprintf("differs from %q, which has the same meaning: set only one of them", gardener)))
+		}
+		return cmp.Or(text(key), text(gardener))
 	}
-	errs := CheckLength(len(data[SecretUserData]), MaxUserData, SecretPath.Child(SecretUserData))
-	if errs == nil {
+	secret = &Secret{
+		ProjectID:                 either(SecretProjectID, SecretProjectIDGardener),
+		ServiceAccountKey:         either(SecretServiceAccountKey, SecretServiceAccountGardener),
+		ServiceAccountEmail:       text(SecretServiceAccountEmail),
+		Token:                     text(SecretToken),
+		WorkloadIdentityTokenFile: text(SecretWorkloadIdentityTokenFile),
+		Region:                    text(SecretRegion),
+		NetworkID:                 text(SecretNetworkID),
+	}
+	if wrong := CheckLength(len(data[SecretUserData]), MaxUserData, SecretPath.Child(SecretUserData)); wrong != nil {
+		errs = append(errs, wrong...)
+	} else {
 		secret.UserData = string(data[SecretUserData])
 	}
-	secret.ProjectID, errs = either(data, SecretProjectID, SecretProjectIDGardener, errs)
-	secret.ServiceAccountKey, errs = either(data, SecretServiceAccountKey, SecretServiceAccountGardener, errs)
 	if region := RegionOfZone(secret.Region); region != "" {
 		secret.Region, secret.AvailabilityZone = region, secret.Region
 	}
@@ -122,23 +132,4 @@ func (s *Secret) CredentialsKey() string {
 	default:
 		return SecretServiceAccountKey
 	}
-}
-
-// either reads a field with two spellings. It never shows the values: one of the fields is a
-// private key.
-func either(data map[string][]byte, name, gardener string, errs field.ErrorList) (string, field.ErrorList) {
-	first, second := trimmed(data, name), trimmed(data, gardener)
-	if first != "" && second != "" && first != second {
-		return "", append(errs, field.Invalid(SecretPath.Child(name), field.OmitValueType{},
-			fmt.Sprintf("differs from %q, which has the same meaning: set only one of them", gardener)))
-	}
-	if first != "" {
-		return first, errs
-	}
-	return second, errs
-}
-
-// trimmed removes the line break that a file or a heredoc leaves behind.
-func trimmed(data map[string][]byte, key string) string {
-	return strings.TrimSpace(string(data[key]))
 }

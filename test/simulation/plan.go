@@ -209,6 +209,15 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	}
 	fault := rapid.Custom(func(t *rapid.T) Fault { return p.drawFault(t, lives, forgetful) })
 	p.Faults = rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults")
+	// Two GETs that are answered 404 prove a server gone: one may be wrong, not two.
+	hidden := 0
+	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool {
+		if f.Operation != opGet || f.trouble == nil || !f.trouble.hides {
+			return false
+		}
+		hidden++
+		return hidden > 1 || f.Times > 1
+	})
 }
 
 // drawFault draws a fault that the plan allows.

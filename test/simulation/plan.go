@@ -208,10 +208,14 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 		p.Crashes, p.Pauses = of(t, "crashes", 0, 1, 3), of(t, "pauses", 0, 0, 1, 2, 4)
 	}
 	fault := rapid.Custom(func(t *rapid.T) Fault { return p.drawFault(t, lives, forgetful) })
-	p.Faults = rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults")
-	// Two GETs that are answered 404 prove a server gone: one may be wrong, not two.
+	p.Faults = atMostOneHidden(rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults"))
+}
+
+// atMostOneHidden keeps of the faults that answer a GET 404 by mistake one that does it once: two such answers
+// prove a server gone.
+func atMostOneHidden(faults []Fault) []Fault {
 	hidden := 0
-	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool {
+	return slices.DeleteFunc(faults, func(f Fault) bool {
 		if f.Operation != opGet || f.trouble == nil || !f.trouble.hides {
 			return false
 		}

@@ -136,7 +136,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		})
 		class := c.createClass(ctx, "wrong", providerSpec{
 			"imageId":          "ubuntu",
-			"bootVolume":       map[string]any{"size": "20"},
+			"bootVolume":       map[string]any{"performanceClass": "fast"},
 			"allowedAddresses": []any{"10.0.0.0/33"},
 			"volumes":          []any{"data"},
 		})
@@ -145,7 +145,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 			havePhase(v1alpha1.MachineCrashLoopBackOff),
 			HaveField("Status.LastOperation.ErrorCode", "InvalidArgument"),
 			HaveField("Status.LastOperation.Description", And(
-				ContainSubstring("secret.projectId"), ContainSubstring("secret.networkId"),
+				ContainSubstring("secret.projectId"), ContainSubstring("providerSpec.networking.networkId"),
 				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"),
 				ContainSubstring("providerSpec.bootVolume"), ContainSubstring("providerSpec.allowedAddresses"),
 				ContainSubstring("providerSpec.volumes")))))

@@ -25,15 +25,14 @@ var _ = Describe("A sidecar that is terminated in the middle of creations", long
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "worker", specWith(nil))
 
-		By("terminating it while some POSTs were answered, some are under way and some were not sent")
+		By("terminating it while POSTs have made servers and are not answered")
 		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", AnswerDelay: 3 * time.Second})
 		for i := range machines {
 			c.createMachine(ctx, fmt.Sprintf("worker-%d", i), "worker")
 		}
 		servers := c.env.Cloud().Servers
-		Eventually(ctx, servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(3))
+		Eventually(ctx, servers).WithTimeout(upTimeout).WithPolling(poll / 10).ShouldNot(BeEmpty())
 		c.env.TerminateSidecar()
-		Expect(servers()).To(HaveLen(3), "some creations were not to have begun")
 		Expect(c.running(ctx)).To(BeEmpty())
 
 		By("starting the next")

@@ -115,8 +115,8 @@ func (p *Provider) GenerateMachineClassForMigration(
 }
 
 // WaitUntilServerRunning waits until the server is ACTIVE. It uses the newest session that this
-// process opened for the project. Codes: FailedPrecondition (no session yet), Internal or
-// ResourceExhausted (the server ended in ERROR), NotFound (the server is gone), Unavailable (the
+// process opened for the project. Codes: InvalidArgument (no session yet), Internal or
+// ResourceExhausted (the server ended in ERROR), NotFound (the server is gone), Unauthenticated (the
 // credentials are refused), DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
@@ -127,7 +127,7 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 }
 
 // WaitUntilServerDeleted waits until the server is gone. It uses the newest session that this
-// process opened for the project. Codes: FailedPrecondition (no session yet), Unavailable (the
+// process opened for the project. Codes: InvalidArgument (no session yet), Unauthenticated (the
 // credentials are refused), DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
 	op := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
@@ -150,9 +150,6 @@ type operation struct {
 func observed[Request, Response any](ctx context.Context, p *Provider, op operation, request Request,
 	run func(context.Context, Request) (*Response, error)) (*Response, error) {
 	p.init()
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, calls := spi.WithCallCount(ctx)
 	ctx, cancel := context.WithTimeout(ctx, op.timeout)
 	defer cancel()

@@ -16,7 +16,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
 	"github.com/google/go-cmp/cmp"
@@ -28,15 +27,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestACallWithoutAContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		request := &driver.GetMachineStatusRequest{Machine: machine("m1"), MachineClass: r.class, Secret: r.secret}
-		_, err := r.driver.GetMachineStatus(nil, request) //nolint:staticcheck // what a careless caller does
-		wantCode(t, err, codes.NotFound)
-	})
-}
 
 type panickingSPI struct{}
 

@@ -74,10 +74,6 @@ func (p *Provider) newMachineCall(
 	if machine == nil {
 		return nil, newError(ReasonInvalidInput, "the request has no Machine")
 	}
-	if machine.Name == "" {
-		return nil, newError(ReasonInvalidInput, "the request's Machine has no name")
-	}
-	p.process.records.change(refTo(machine), func(*record) {}) // from now on this process knows the Machine
 	c, err := p.newCall(machine, class, secret, mode)
 	if err != nil || machine.Spec.ProviderID == "" {
 		return c, err

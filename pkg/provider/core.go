@@ -8,9 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -62,16 +60,13 @@ func (p *Provider) getMachineStatus(
 	ctx context.Context, request *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
-	if p.hasNothingToDelete(request.Machine, c, err) {
-		return nil, noServer(request.Machine.Name)
-	}
 	if err != nil {
 		return nil, err
 	}
 	w, err := c.readStatus(ctx)
 	switch {
 	case errors.Is(err, errUnusable):
-		return nil, noServer(c.machine)
+		return nil, newError(ReasonNoServer, "machine %s has no known running server", c.machine)
 	case c.isDeleted && (err == nil || isNotOurs(err)): // DeleteMachine decides
 		return &driver.GetMachineStatusResponse{ProviderID: c.providerID(w.id), NodeName: c.machine}, nil
 	case err != nil:
@@ -113,46 +108,13 @@ func (p *Provider) deleteMachine(
 		defer c.join()()
 		err = c.deleteNamed(ctx)
 	}
-	switch {
-	case p.hasNothingToDelete(machine, c, err):
-		klog.InfoS("Treating the Machine's deletion as complete although no look-up succeeded: "+
-			"no server was ever requested for it",
-			"machine", machine.Name, "err", err)
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	if machine.DeletionTimestamp != nil {
 		p.process.records.forget(refTo(machine))
 	}
 	return &driver.DeleteMachineResponse{}, nil
-}
-
-func noServer(machine string) error {
-	return newError(ReasonNoServer, "machine %s has no known running server", machine)
-}
-
-// hasNothingToDelete reports whether a Machine cannot have a server, so that it can be deleted
-// although err, such as a wrong key, project or class, prevents a look-up: it has no ProviderID,
-// did not come from OpenStack, and this process, the only one to act since the Machine was created,
-// never requested a server for it. c is nil if no call could be made.
-func (p *Provider) hasNothingToDelete(machine *v1alpha1.Machine, c *call, err error) bool {
-	if err == nil || machine == nil || machine.DeletionTimestamp == nil || machine.Spec.ProviderID != "" ||
-		CameFromOpenStack(machine) {
-		return false
-	}
-	if c != nil && c.placeSeen {
-		return false
-	}
-	switch code, _ := Classify(err); code {
-	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied:
-		created, isKnown := machine.CreationTimestamp.Time, false
-		p.process.records.change(refTo(machine), func(known *record) {
-			isKnown = !known.hasPosted && known.serverID == "" && known.firstUsed.Sub(created) < recordLifetime-clockSkew
-		})
-		return isKnown && p.leadsSinceBefore(created)
-	default:
-		return false
-	}
 }
 
 func (p *Provider) listMachines(

@@ -236,8 +236,9 @@ func (c *call) discard(ctx context.Context, w *watch) error {
 // faultyError returns the error of a server that ended in ERROR. The API's message about it is
 // classified like the answer to a POST.
 func faultyError(server *Server, userData string) error {
+	why := cmp.Or(redacted(server.ErrorMessage, userData), "no reason given")
 	return &APIError{Call: callRunServer, Message: server.ErrorMessage,
-		Err: fmt.Errorf("server %s ended in state ERROR: %w", server.ID, server.reason(userData))}
+		Err: fmt.Errorf("server %s ended in state ERROR: %s", server.ID, why)}
 }
 
 // awaitReady waits until the server runs, each of its NICs has an address, and the spec's NICs

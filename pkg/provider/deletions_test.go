@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -274,48 +272,6 @@ func TestOrphansHoldUpNobody(t *testing.T) {
 	})
 }
 
-// refusals are what refuses each look-up until somebody corrects it.
-var refusals = map[string]func(*rig){
-	"the key is refused": func(r *rig) {
-		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`})
-	},
-	"the key is none":       func(r *rig) { r.secret.Data["serviceAccountKey"] = []byte("{}") },
-	"no permission":         func(r *rig) { r.cloud.Inject(all(fault{Status: http.StatusForbidden})) },
-	"401":                   func(r *rig) { r.cloud.Inject(all(fault{Status: http.StatusUnauthorized})) },
-	"another's project":     func(r *rig) { r.secret.Data["projectId"] = []byte("abcdef00-0000-4000-8000-000000000001") },
-	"a region without API":  func(r *rig) { r.secret.Data["region"] = []byte("eu99") },
-	"no region":             func(r *rig) { delete(r.secret.Data, "region") },
-	"no Secret data at all": func(r *rig) { r.secret.Data = nil },
-	"a label is a number": func(r *rig) {
-		r.setSpec(func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: 42} })
-	},
-	"the spec is a string": func(r *rig) { r.class.ProviderSpec.Raw = []byte(`"x"`) },
-	"another provider":     func(r *rig) { r.class.Provider = "openstack" },
-}
-
-// A Machine that never had a server goes whatever is wrong: nothing can exist for it. The manager asks for its status
-// first, and deletes nothing until that says NotFound.
-func TestAMachineThatNeverHadAServerGoes(t *testing.T) {
-	for name, refuse := range refusals {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			refuse(r)
-			m := withUID(machine("m1"), "a")
-			for range 40 { // the manager comes back every 3 minutes
-				if r.createErr(m) == nil {
-					t.Fatal("it has a server")
-				}
-				<-time.After(3 * time.Minute)
-			}
-			began := time.Now()
-			wantCode(t, r.statusErr(r.deleted(m)), codes.NotFound)
-			wantCode(t, r.remove(m), codes.OK)
-			wantWithin(t, began, 90*time.Second)
-			r.wantCalls("CreateServer", 0)
-		})
-	}
-}
-
 // failPOSTs lets POSTs of servers fail before anything is written, while the result is true.
 func (r *rig) failPOSTs(err error) *atomic.Bool {
 	fails, network := new(atomic.Bool), r.transport
@@ -327,54 +283,4 @@ func (r *rig) failPOSTs(err error) *atomic.Bool {
 	})
 	r.restart()
 	return fails
-}
-
-// What may have a server stays until a look-up has worked: here the token endpoint refuses the key.
-func TestAMachineThatMayHaveAServerStays(t *testing.T) {
-	keyRefused := fault{Operation: "Token", Status: http.StatusBadRequest, Body: `{"error":"invalid_grant"}`}
-	passes := func(d time.Duration) func(*rig, made) { return func(*rig, made) { <-time.After(d) } }
-	for name, before := range map[string]func(r *rig, m made){
-		"a POST was refused": created(refused),
-		"a POST was lost":    created(lost, lists(fault{EmptyList: true})),
-		"a POST was refused, the next one never written": func(r *rig, m made) {
-			proxyRefuses := r.failPOSTs(errors.New("the proxy refused the connection"))
-			created(refused)(r, m)
-			proxyRefuses.Store(true)
-			created()(r, m)
-		},
-		"a POST was answered 401, its repetition never written": func(r *rig, m made) {
-			r.mustCreate(machine("m0")) // has a token
-			created(posts(fault{Status: http.StatusUnauthorized}), keyRefused)(r, m)
-		},
-		"one of its name had a POST":           func(r *rig, m made) { created(refused)(r, m); withUID(m, "b") },
-		"the process restarted":                succeeded(func(*rig, made) {}),
-		"it is older than the leadership":      func(r *rig, _ made) { r.restartNow(); <-time.After(time.Second) },
-		"it is not known since its first hour": passes(2 * time.Hour),
-		"it names a server":                    func(_ *rig, m made) { m.Spec.ProviderID = providerIDOf(someServerID) },
-		"it is from OpenStack":                 func(_ *rig, m made) { *m = *migrated(m) },
-		"a look-up has found one": func(r *rig, m made) { // as after a control plane was lost
-			r.makeRunning("m1")
-			r.mustCreate(m)
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r, m := newRig(t), withUID(machine("m1"), "a")
-			before(r, m)
-			r.cloud.ClearFaults()
-			r.cloud.Inject(keyRefused)
-			r.secret.Data["serviceAccountKey"] = keys().rotated // for which there is no token yet
-			wantReason(t, r.remove(m), provider.ReasonCredentialsRefused)
-		})
-	}
-	bubble(t, "the API is out of order", func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(all(fault{Status: http.StatusServiceUnavailable}))
-		wantReason(t, r.remove(machine("m1")), provider.ReasonAPIFailed)
-	})
-	bubble(t, "it is not to go", func(t *testing.T) {
-		r := newRig(t)
-		refusals["the key is none"](r)
-		wantCode(t, r.statusErr(machine("m1")), codes.Unauthenticated)
-		wantCode(t, r.delete(machine("m1")), codes.Unauthenticated)
-	})
 }

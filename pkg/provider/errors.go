@@ -170,13 +170,10 @@ func newError(reason Reason, format string, args ...any) error {
 	return &Error{Reason: reason, Text: err.Error(), err: errors.Unwrap(err)}
 }
 
-// maxErrors is more than a text has room for: joining 100,000 errors takes minutes.
-const maxErrors = 32
-
 // invalidError returns all errors; if they are too long for a text, the first one and all fields.
 func invalidError(errs field.ErrorList) error {
-	text := errs[:min(len(errs), maxErrors)].ToAggregate().Error()
-	if len(errs) > maxErrors || len(text) > maxText-len(ReasonInvalidInput)-len(": ") {
+	text := errs.ToAggregate().Error()
+	if len(text) > maxText-len(ReasonInvalidInput)-len(": ") {
 		var fields []string
 		for _, err := range errs {
 			fields = append(fields, err.Field)

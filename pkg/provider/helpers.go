@@ -140,17 +140,6 @@ func nicFromSDK(nic *iaas.NIC) NIC {
 	return converted
 }
 
-func volumeFromSDK(volume *iaas.Volume) Volume {
-	return Volume{
-		ID:       volume.GetId(),
-		Name:     volume.GetName(),
-		Status:   volume.GetStatus(),
-		ServerID: volume.GetServerId(),
-		Bootable: volume.Bootable,
-		Labels:   stringValues(volume.Labels),
-	}
-}
-
 func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
 	converted := make([]iaas.AllowedAddressesInner, 0, len(addresses))
 	for _, address := range addresses {

@@ -140,44 +140,52 @@ func OpenStackTag(server *Server) string {
 	return ""
 }
 
-// staleAttachment is how long a NIC or volume may show as attached to a deleted server until it
-// counts as detached. The cloud releases them later than it removes the server.
+// staleAttachment is how long a NIC may show as attached to a deleted server until it counts as
+// detached. The cloud releases it later than it removes the server.
 const staleAttachment = 2 * time.Minute
 
-// leftover is a NIC or a volume that has the Machine's name.
-type leftover struct {
-	// what names it by kind and ID, for texts.
-	what string
-	// serverID is the server to which it is attached; "" for none.
-	serverID string
-	// whyStays is why it is left alone; "" if it is not.
-	whyStays string
-	// isChanging reports whether it is being created or deleted.
-	isChanging bool
-	delete     func(context.Context) error
+// leftovers is the deletion of the NICs of a Machine that came from OpenStack.
+type leftovers struct {
+	*call
+	// since is when the Machine's servers were gone.
+	since time.Time
+	// left are the NICs that stay, and were logged.
+	left map[string]bool
+	// notFound is when the first of consecutive GETs answered 404 about a server to which a NIC is
+	// attached.
+	notFound map[string]time.Time
 }
 
-// deleteLeftovers deletes the leftover resources of a Machine that came from OpenStack after its
-// servers, and returns nil once lists show none. Gardener's OpenStack provider gives a server a
-// separate NIC and boot volume, with the Machine's name and without our labels: the NICs of the spec's
-// network and the bootable volumes that are the Machine's by name (isByName) are deleted. Nothing else
-// is ever deleted by its name, such as a data volume that has the Machine's name by chance.
+// deleteLeftovers deletes the NICs of a Machine that came from OpenStack after its servers, and
+// returns nil once a list shows none. Gardener's OpenStack provider gives a server a NIC of its own, with
+// the Machine's name and without our labels: those of the spec's network that are the Machine's by name
+// (isByName) are deleted. Nothing else is ever deleted by its name; a boot volume of its own stays, and
+// the log names it.
 func (c *call) deleteLeftovers(ctx context.Context) error {
+	klog.InfoS("The servers of a Machine from OpenStack are gone. If its boot volume was one of its own, it has the "+
+		"Machine's name and stays: delete it by hand", "machine", c.machine)
+	if c.networkID() == "" {
+		return nil
+	}
 	l := &leftovers{call: c, since: c.clock.Now(), left: map[string]bool{}, notFound: map[string]time.Time{}}
 	reads, steps, polls := c.newFailures(), c.newFailures(), pollsFrom(l.since)
-	state := fmt.Sprintf("the servers of machine %s are gone, but its NICs and volumes have not been read yet", c.machine)
+	state := fmt.Sprintf("the servers of machine %s are gone, but its NICs have not been read yet", c.machine)
 	for due := (time.Time{}); ; due = polls.after(c.clock.Now(), c.clock.Now()) {
-		found, err := l.list(ctx, due)
-		if ends := reads.afterRead(ctx, err, state); ends != nil {
+		nics := l.nicsIn(c.networkID()).get(ctx, due)
+		if ends := reads.afterRead(ctx, nics.err, state); ends != nil {
 			return ends
 		}
-		pending, first := err != nil, error(nil)
-		for _, one := range found {
-			stays, err := l.delete(ctx, &one)
+		pending, first := nics.err != nil, error(nil)
+		for i := range nics.items {
+			nic := &nics.items[i]
+			if nic.IsNetworks() || !l.isByName(nic.Name, nic.Labels, nil) {
+				continue
+			}
+			stays, err := l.delete(ctx, nic)
 			if first = cmp.Or(first, err); err != nil || !stays {
 				pending = true
-				state = fmt.Sprintf("the servers of machine %s are gone, but %s with the machine's name is not deleted yet",
-					c.machine, one.what)
+				state = fmt.Sprintf("the servers of machine %s are gone, but NIC %s with the machine's name is not deleted yet",
+					c.machine, nic.ID)
 			}
 		}
 		if err := steps.afterStep(ctx, first, state); err != nil {
@@ -189,104 +197,50 @@ func (c *call) deleteLeftovers(ctx context.Context) error {
 	}
 }
 
-// leftovers is the deletion of a Machine's NICs and volumes.
-type leftovers struct {
-	*call
-	// since is when the Machine's servers were gone.
-	since time.Time
-	// left are the resources that stay, and were logged.
-	left map[string]bool
-	// notFound is when the first of consecutive GETs answered 404 about a server to which something is
-	// attached.
-	notFound map[string]time.Time
-}
-
-// delete takes the next step for one resource, and reports whether it stays: because something else
-// uses it.
-func (l *leftovers) delete(ctx context.Context, one *leftover) (stays bool, err error) {
-	if one.serverID != "" && one.whyStays == "" {
-		if err := l.checkAttached(ctx, one); err != nil {
+// delete takes the next step for one NIC, and reports whether it stays: because a server uses it.
+func (l *leftovers) delete(ctx context.Context, nic *NIC) (stays bool, err error) {
+	if nic.ServerID != "" {
+		gone, err := l.goneSince(ctx, nic.ServerID)
+		if err != nil {
 			return false, err
 		}
+		if stays = gone.IsZero(); stays && !l.left[nic.ID] {
+			l.left[nic.ID] = true
+			klog.InfoS("Not deleting a NIC that has the Machine's name: it is attached to a server",
+				"machine", l.machine, "nic", nic.ID, "server", nic.ServerID)
+		}
+		if stays || l.clock.Since(gone) < staleAttachment {
+			return stays, nil
+		}
 	}
-	switch {
-	case one.whyStays != "" && !l.left[one.what]:
-		l.left[one.what] = true
-		klog.InfoS("Not deleting a resource that has the Machine's name",
-			"machine", l.machine, "what", one.what, "why", one.whyStays)
-		return true, nil
-	case one.whyStays != "":
-		return true, nil
-	case one.isChanging:
-		return false, nil
-	}
-	err = one.delete(ctx)
-	klog.V(2).InfoS("Tried to delete a leftover resource of a Machine that came from OpenStack",
-		"machine", l.machine, "what", one.what, "err", err)
+	err = l.client.DeleteNIC(ctx, nic.NetworkID, nic.ID)
+	klog.V(2).InfoS("Tried to delete a NIC of a Machine that came from OpenStack",
+		"machine", l.machine, "nic", nic.ID, "err", err)
 	if IsNotFound(err) { // the next list confirms it
 		return false, nil
 	}
 	return false, err
 }
 
-// checkAttached finds out whether the server to which a resource is attached still exists.
-func (l *leftovers) checkAttached(ctx context.Context, one *leftover) error {
-	gone := l.since
-	if !l.watch(one.serverID).isGone {
-		server, began, err := l.getServer(ctx, one.serverID)
-		switch {
-		case isServerNotFound(err):
-			if _, known := l.notFound[one.serverID]; !known {
-				l.notFound[one.serverID] = began
-			}
-			gone = l.notFound[one.serverID]
-		case err != nil:
-			return err
-		case server.IsDeleting():
-			one.isChanging = true
-			return nil
-		default:
-			delete(l.notFound, one.serverID)
-			one.whyStays = "it is attached to server " + one.serverID
+// goneSince returns since when the server to which a NIC is attached is gone, now for one that is being
+// deleted; the zero time if it exists.
+func (l *leftovers) goneSince(ctx context.Context, serverID string) (time.Time, error) {
+	if l.watch(serverID).isGone {
+		return l.since, nil
+	}
+	server, began, err := l.getServer(ctx, serverID)
+	switch {
+	case isServerNotFound(err):
+		if _, known := l.notFound[serverID]; !known {
+			l.notFound[serverID] = began
 		}
+		return l.notFound[serverID], nil
+	case err != nil:
+		return time.Time{}, err
 	}
-	one.isChanging = one.isChanging || l.clock.Since(gone) < staleAttachment
-	return nil
-}
-
-// list lists the Machine's resources by name: volumes of the project and NICs of the network.
-func (l *leftovers) list(ctx context.Context, due time.Time) (found []leftover, err error) {
-	volumes, nics := l.volumes.get(ctx, due), &list[NIC]{}
-	if network := l.networkID(); volumes.err == nil && network != "" {
-		nics = l.nicsIn(network).get(ctx, time.Time{})
+	delete(l.notFound, serverID)
+	if server.IsDeleting() {
+		return l.clock.Now(), nil
 	}
-	if err := cmp.Or(volumes.err, nics.err); err != nil {
-		return nil, err
-	}
-	for i := range volumes.items {
-		volume := &volumes.items[i]
-		if volume.Status != statusDeleted && volume.MayBoot() && l.isByName(volume.Name, volume.Labels, nil) {
-			found = append(found, l.volume(volume))
-		}
-	}
-	for i := range nics.items {
-		nic := &nics.items[i]
-		if !nic.IsNetworks() && l.isByName(nic.Name, nic.Labels, nil) {
-			found = append(found, leftover{what: "NIC " + nic.ID, serverID: nic.ServerID,
-				delete: func(ctx context.Context) error { return l.client.DeleteNIC(ctx, nic.NetworkID, nic.ID) }})
-		}
-	}
-	return found, nil
-}
-
-func (l *leftovers) volume(volume *Volume) leftover {
-	one := leftover{
-		what: "volume " + volume.ID, serverID: volume.ServerID,
-		isChanging: volume.Status == statusCreating || volume.Status == statusDeleting,
-		delete:     func(ctx context.Context) error { return l.client.DeleteVolume(ctx, volume.ID) },
-	}
-	if volume.Bootable == nil && !one.isChanging {
-		one.whyStays = "the API does not say whether it is bootable"
-	}
-	return one
+	return time.Time{}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,30 +41,19 @@ func (r *rig) makeNIC(networkID, name string, labels map[string]any) string {
 	return nic.GetId()
 }
 
-// makeVolume makes a volume that no server has.
-func (r *rig) makeVolume(name string, labels map[string]any) string {
+// attach makes a server as Gardener's OpenStack provider does, from a NIC and a volume with the server's name.
+func (r *rig) attach(name, nicID string, metadata map[string]any) (serverID string) {
 	r.t.Helper()
-	return r.makeDisk(iaas.CreateVolumePayload{Name: &name, Size: new(int64(20)), Labels: labels,
-		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}})
-}
-
-func (r *rig) makeDisk(payload iaas.CreateVolumePayload) string {
-	r.t.Helper()
-	payload.AvailabilityZone = iaasmock.DefaultAvailabilityZone
-	volume, err := r.session().API.CreateVolume(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
-		CreateVolumePayload(payload).Execute()
+	ctx, project, region := r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion
+	volume, err := r.session().API.CreateVolume(ctx, project, region).CreateVolumePayload(iaas.CreateVolumePayload{
+		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone,
+		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}}).Execute()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return volume.GetId()
-}
-
-// attach makes a server as Gardener's OpenStack provider does, from a NIC and a volume.
-func (r *rig) attach(name, nicID, volumeID string, metadata map[string]any) (serverID string) {
-	r.t.Helper()
-	server, err := r.session().API.CreateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+	server, err := r.session().API.CreateServer(ctx, project, region).
 		CreateServerPayload(iaas.CreateServerPayload{Name: name, MachineType: iaasmock.DefaultMachineType, Metadata: metadata,
-			BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volumeID}},
+			BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volume.GetId()}},
 			Networking: iaas.CreateServerPayloadAllOfNetworking{
 				CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nicID}}},
 		}).Execute()
@@ -79,11 +69,13 @@ func (r *rig) attach(name, nicID, volumeID string, metadata map[string]any) (ser
 // fromOpenStack makes a server with a NIC and a volume of its own, all of one name.
 func (r *rig) fromOpenStack(name string) (serverID string) {
 	r.t.Helper()
-	return r.attach(name, r.makeNIC(iaasmock.DefaultNetworkID, name, nil), r.makeVolume(name, nil), openStackTags)
+	return r.attach(name, r.makeNIC(iaasmock.DefaultNetworkID, name, nil), openStackTags)
 }
 
-// named returns how many servers, NICs and volumes have the name.
-func (r *rig) named(name string) (servers, nics, volumes int) {
+// wantNamed checks how many servers and NICs have the name.
+func (r *rig) wantNamed(name string, wantServers, wantNICs int) {
+	r.t.Helper()
+	servers, nics := 0, 0
 	for _, server := range r.cloud.Servers() {
 		if server.Name == name {
 			servers++
@@ -94,19 +86,8 @@ func (r *rig) named(name string) (servers, nics, volumes int) {
 			nics++
 		}
 	}
-	for _, volume := range r.cloud.Volumes() {
-		if volume.Name == name {
-			volumes++
-		}
-	}
-	return servers, nics, volumes
-}
-
-func (r *rig) wantNamed(name string, wantServers, wantNICs, wantVolumes int) {
-	r.t.Helper()
-	if servers, nics, volumes := r.named(name); servers != wantServers || nics != wantNICs || volumes != wantVolumes {
-		r.t.Errorf("%d servers, %d NICs and %d volumes are called %s, want %d, %d and %d", servers, nics, volumes, name,
-			wantServers, wantNICs, wantVolumes)
+	if servers != wantServers || nics != wantNICs {
+		r.t.Errorf("%d servers and %d NICs are called %s, want %d and %d", servers, nics, name, wantServers, wantNICs)
 	}
 }
 
@@ -140,7 +121,7 @@ func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 				t.Errorf("the NIC's allowed addresses are %v", nic.AllowedAddresses)
 			}
 			r.mustRemove(m)
-			r.wantNamed("m1", 0, 0, 0)
+			r.wantNamed("m1", 0, 0)
 		})
 	}
 }
@@ -187,7 +168,7 @@ func TestMachinesFromOpenStack(t *testing.T) {
 			before: beside(labels{provider.StackitMachineLabel: "m2"}), call: creates, reason: notTakenOver, left: 1},
 		"15: tagged for another cluster": {before: func(r *rig, m made) {
 			mark(r, m)
-			r.theirs = []string{r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil),
+			r.theirs = []string{r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil),
 				labels{"kubernetes.io-cluster-shoot-b": "1"})}
 		}, call: creates, reason: notTakenOver, left: 1},
 		"15: in ERROR, is not deleted": {before: func(r *rig, m made) {
@@ -219,32 +200,28 @@ func TestMachinesFromOpenStack(t *testing.T) {
 			mark(r, m)
 			m.Spec.ProviderID = providerIDOf(r.fromOpenStack("m1"))
 			r.theirs = []string{r.fromOpenStack("m1")}
-		}, call: removes, left: 1, then: func(r *rig, _ made) { r.wantNamed("m1", 1, 1, 1) }},
+		}, call: removes, left: 1, then: func(r *rig, _ made) { r.wantNamed("m1", 1, 1) }},
 		"15: our own server leaves what has its name": {before: func(r *rig, m made) {
 			running(r, m)
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil)
-			r.makeVolume("m1", nil)
-		}, call: removes, then: func(r *rig, _ made) {
-			r.wantNamed("m1", 0, 1, 1)
-			r.wantCalls("ListVolumes", 0)
-		}},
-		"15: the process ended before the volume's DELETE": {before: func(r *rig, m made) {
+		}, call: removes, then: func(r *rig, _ made) { r.wantNamed("m1", 0, 1) }},
+		"15: the process ended before the NIC's DELETE": {before: func(r *rig, m made) {
 			mark(r, m)
 			m.Spec.ProviderID = providerIDOf(r.fromOpenStack("m1"))
-			mode := r.cloud.Inject(fault{Operation: "DeleteVolume", Status: http.StatusServiceUnavailable})
+			mode := r.cloud.Inject(fault{Operation: "DeleteNic", Status: http.StatusServiceUnavailable})
 			start(func() error { return r.remove(m) })
 			<-time.After(time.Minute)
-			r.wantNamed("m1", 0, 0, 1)
+			r.wantNamed("m1", 0, 1)
 			r.restartNow()
 			mode()
-		}, call: removes, then: func(r *rig, _ made) { r.wantNamed("m1", 0, 0, 0) }},
-		"15: a volume that may be one of data stays": {before: func(r *rig, m made) { // bootable is missing
+		}, call: removes, then: func(r *rig, _ made) { r.wantNamed("m1", 0, 0) }},
+		"15: its boot volume stays": {before: func(r *rig, m made) {
 			mark(r, m)
 			r.fromOpenStack("m1")
-			r.cloud.Inject(fault{Operation: "ListVolumes", Status: 200, Body: `{"items":[{"id":"` +
-				r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}]}`})
 		}, call: removes, then: func(r *rig, _ made) {
-			r.wantNamed("m1", 0, 0, 1)
+			if volumes := r.cloud.Volumes(); !slices.ContainsFunc(volumes, func(v iaasmock.Volume) bool { return v.Name == "m1" }) {
+				r.t.Errorf("its boot volume is gone: %+v", volumes)
+			}
 		}},
 		"15: an orphan with OpenStack's tag stays": {before: func(r *rig, m made) {
 			r.theirs = []string{r.fromOpenStack("m1")}
@@ -283,76 +260,61 @@ func TestAClassThatCannotBeReadLosesNoNIC(t *testing.T) {
 			r.setSpec(spoil)
 			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID) // a default does not count
 			wantReason(t, r.remove(m), provider.ReasonInvalidInput)
-			r.wantNamed("m1", 1, 1, 1)
+			r.wantNamed("m1", 1, 1)
 			r.setSpec(func(spec map[string]any) { spec["machineType"] = 5 }) // what else is wrong does not matter
 			r.mustRemove(m)
-			r.wantNamed("m1", 0, 0, 0)
+			r.wantNamed("m1", 0, 0)
 		})
 	}
 }
 
-// What is the Machine's by name goes with it, and nothing else.
+// The NICs that are the Machine's by name go with it, and nothing else.
 func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 	const other = iaasmock.DefaultDualStackNetworkID
 	for name, row := range map[string]struct {
-		options       []iaasmock.Option
-		prepare       func(r *rig)
-		nics, volumes int
+		options []iaasmock.Option
+		prepare func(r *rig)
+		nics    int
 	}{
-		"NIC and volume":              {},
-		"that are released late":      {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
-		"that are released very late": {options: []iaasmock.Option{iaasmock.WithReleaseDuration(3 * time.Minute)}},
-		"a NIC in another network":    {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
+		"a NIC":                          {},
+		"one that is released late":      {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
+		"one that is released very late": {options: []iaasmock.Option{iaasmock.WithReleaseDuration(3 * time.Minute)}},
+		"a NIC in another network":       {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
 		"a NIC of another cluster": {prepare: func(r *rig) {
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{clusterLabel: "shoot-b"})
 		}, nics: 1},
-		"a volume of another cluster": {prepare: func(r *rig) { r.makeVolume("m1", map[string]any{clusterLabel: "shoot-b"}) },
-			volumes: 1},
-		"a volume with another's tag": {
-			prepare: func(r *rig) { r.makeVolume("m1", map[string]any{"kubernetes.io-cluster-shoot-b": "1"}) }, volumes: 1},
-		"both attached to others": {prepare: func(r *rig) {
-			r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
-		}, nics: 1, volumes: 1},
-		"a volume of data": {
-			prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
-		"a volume that is being made": {prepare: func(r *rig) {
-			id := r.makeVolume("m1", nil)
-			body := `{"items":[{"id":"` + id + `","name":"m1","status":"CREATING","bootable":false,` +
-				`"size":20,"availabilityZone":"eu01-1"}]}`
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 4, Status: 200, Body: body})
-		}},
-		"two of each": {
-			prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
+		"a NIC with another's tag": {prepare: func(r *rig) {
+			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{"kubernetes.io-cluster-shoot-b": "1"})
+		}, nics: 1},
+		"attached to another": {prepare: func(r *rig) {
+			r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), nil)
+		}, nics: 1},
+		"two": {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil) }},
 		"the server is gone already": {
 			prepare: func(r *rig) { r.deleteByHand(r.cloud.Servers()[0].ID); <-time.After(2 * deleteDuration) }},
-		"volumes that cannot be listed": {
-			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 3, Status: 503}) }},
-		"a DELETE that fails": {prepare: func(r *rig) {
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteVolume", Count: 2, Status: 409})
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteNic", Count: 2, Status: 500})
-		}},
-		"DELETEs whose answers are lost": {prepare: func(r *rig) {
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteVolume", Count: 1, DropAfter: true})
-			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteNic", Count: 1, DropAfter: true})
-		}},
+		"NICs that cannot be listed": {
+			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListNics", Count: 3, Status: 503}) }},
+		"a DELETE that fails": {
+			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "DeleteNic", Count: 2, Status: 500}) }},
+		"a DELETE whose answer is lost": {
+			prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "DeleteNic", Count: 1, DropAfter: true}) }},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, row.options...)
 			r.fromOpenStack("m1")
 			r.fromOpenStack("m12")
 			r.makeNIC(iaasmock.DefaultNetworkID, "m12", nil)
-			r.makeVolume("m12", nil)
 			if row.prepare != nil {
 				row.prepare(r)
 			}
 			r.mustRemove(migrated(machine("m1")))
-			r.wantNamed("m1", 0, row.nics, row.volumes)
-			r.wantNamed("m12", 1, 2, 2) // whose name begins with that
+			r.wantNamed("m1", 0, row.nics)
+			r.wantNamed("m12", 1, 2) // whose name begins with that
 		})
 	}
 }
 
-// Many Machines from OpenStack are deleted at once: each takes three DELETEs, and at most three reads more, lists among
+// Many Machines from OpenStack are deleted at once: each takes two DELETEs, and at most three reads more, lists among
 // them.
 func TestManyMachinesFromOpenStackAreDeletedWithFewReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -370,18 +332,18 @@ func TestManyMachinesFromOpenStackAreDeletedWithFewReads(t *testing.T) {
 		each := c.callsPerMachine()
 		t.Logf("%.1f calls a Machine, %d reads in a second", each, peak)
 		for _, m := range c.machines {
-			c.wantNamed(m.Name, 0, 0, 0)
+			c.wantNamed(m.Name, 0, 0)
 		}
-		for _, operation := range []string{"DeleteServer", "DeleteNic", "DeleteVolume"} {
+		for _, operation := range []string{"DeleteServer", "DeleteNic"} {
 			if got := calls[operation]; got != len(c.machines) {
 				t.Errorf("%s: %d calls, want %d", operation, got, len(c.machines))
 			}
 		}
-		if volumes, nics := calls["ListVolumes"], calls["ListNics"]; volumes > 40 || nics > 40 || peak > 8 {
-			t.Errorf("%d lists of volumes and %d of NICs, want 40 each at most; %d reads a second", volumes, nics, peak)
+		if nics := calls["ListNics"]; nics > 40 || peak > 8 {
+			t.Errorf("%d lists of NICs, want 40 at most; %d reads a second", nics, peak)
 		}
-		if !testing.Short() && each > 6 {
-			t.Errorf("%.1f calls a Machine, want 6 at most", each)
+		if !testing.Short() && each > 5 {
+			t.Errorf("%.1f calls a Machine, want 5 at most", each)
 		}
 	})
 }

@@ -36,8 +36,8 @@ func TestThePageNamesTestsThatExist(t *testing.T) {
 		}
 	}
 	rows := regexp.MustCompile(`(?m)^\| \d+a? \|.*$`).FindAllString(string(page), -1)
-	if len(rows) != 30 {
-		t.Errorf("README.md has %d situations, want rows 1 to 29 and 4a", len(rows))
+	if len(rows) != 29 {
+		t.Errorf("README.md has %d situations, want rows 1 to 29 and 4a, but 18", len(rows))
 	}
 	for _, row := range rows {
 		if !name.MatchString(row) && !strings.Contains(row, "_test.go") {

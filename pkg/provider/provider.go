@@ -203,16 +203,11 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 // Machine; the zero time if none can have worked on it. The orphan collector's Machines have no
 // creation time, but name their server.
 func (p *Provider) certainOfPredecessor(machine *v1alpha1.Machine) time.Time {
-	if machine.CreationTimestamp.IsZero() || p.leadsSinceBefore(machine.CreationTimestamp.Time) {
+	created, leads := machine.CreationTimestamp.Time, p.leadsSince()
+	if created.IsZero() || !created.Before(leads.Add(clockSkew)) {
 		return time.Time{}
 	}
-	return p.leadsSince().Add(p.settle)
-}
-
-// leadsSinceBefore reports whether only this process has acted on a Machine created at the given
-// time.
-func (p *Provider) leadsSinceBefore(created time.Time) bool {
-	return !created.Before(p.leadsSince().Add(clockSkew))
+	return leads.Add(p.settle)
 }
 
 func (p *Provider) leadsSince() time.Time {

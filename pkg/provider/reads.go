@@ -24,7 +24,7 @@ const (
 	// maxGETs limits the GETs of servers in flight in a session.
 	maxGETs = 4
 	// listInterval is the minimum time between the starts of two shared lists, projectInterval that of
-	// lists of the project's servers or volumes, which are large.
+	// lists of the project's servers, which are large.
 	listInterval, projectInterval = time.Second, 5 * time.Second
 	// maxBackoff limits the time from a failed read to the next.
 	maxBackoff = 30 * time.Second
@@ -38,12 +38,11 @@ const (
 type readers struct {
 	*process
 	place  place
-	client StackitClient
+	client *StackitClient
 	// turn waits for the session's limit of reads.
 	turn    func(context.Context) error
 	servers *recent.Map[string, *sharedList[Server]]
 	nics    *recent.Map[string, *sharedList[NIC]]
-	volumes *sharedList[Volume]
 	// gets is held by each GET of a server in flight, failedGETs delays the next ones.
 	gets       chan struct{}
 	failedGETs backoff
@@ -55,16 +54,13 @@ type readers struct {
 type place struct{ endpoint, project, region string }
 
 func newReaders(session *spi.Session, region string, process *process) *readers {
-	client := &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
-	r := &readers{
-		process: process, client: client, place: place{session.Endpoint, session.ProjectID, region},
+	return &readers{
+		process: process, client: NewClient(session, region), place: place{session.Endpoint, session.ProjectID, region},
 		turn:    session.Reads.Wait,
 		gets:    make(chan struct{}, maxGETs),
 		servers: recent.New[string, *sharedList[Server]](process.clock, readerLifetime),
 		nics:    recent.New[string, *sharedList[NIC]](process.clock, readerLifetime),
 	}
-	r.volumes = newSharedList(r, projectInterval, client.ListVolumes)
-	return r
 }
 
 // serversOf returns the shared list of the servers with these labels; nil means the whole project.

@@ -36,12 +36,10 @@ type record struct {
 	// postedAt is the end of the last POST that may have created a server; the zero time once that
 	// server has been ready.
 	postedAt time.Time
-	// hasPosted reports whether a POST was ever sent.
-	hasPosted bool
 
 	uid types.UID
-	// firstUsed and lastUsed are the times of the first and the last call for the Machine.
-	firstUsed, lastUsed time.Time
+	// lastUsed is the time of the last call for the Machine.
+	lastUsed time.Time
 }
 
 // state is what is known of a Machine's last POST and its server. The methods of record below are the
@@ -68,7 +66,7 @@ func (r *record) claim(began, certain time.Time, choice apis.Choice) bool {
 	if r.serverID != "" || r.state == statePosting || began.Before(certain) {
 		return false
 	}
-	r.state, r.choice, r.hasPosted = statePosting, choice, true
+	r.state, r.choice = statePosting, choice
 	return true
 }
 
@@ -142,12 +140,12 @@ func (r *records) change(ref *machineRef, change func(*record)) {
 	}
 	known, ok := r.machines[ref.NamespacedName]
 	if !ok {
-		known = &record{uid: ref.uid, firstUsed: now}
+		known = &record{uid: ref.uid}
 		r.machines[ref.NamespacedName] = known
 	}
 	if ref.uid != "" && known.uid != ref.uid {
 		before := *known
-		*known = record{uid: ref.uid, firstUsed: now, hasPosted: before.hasPosted}
+		*known = record{uid: ref.uid}
 		if before.state == statePosting || before.state == stateUnseen {
 			known.state, known.postedAt = before.state, before.postedAt
 		}

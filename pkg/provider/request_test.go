@@ -253,7 +253,7 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 			r.class.Provider = "openstack"
 			err := call(r)
 			r.wantNoCalls()
-			if name == "ListMachines" || name == "DeleteMachine" { // of a Machine that never had a server
+			if name == "ListMachines" { // an error would end the manager's orphan run
 				wantCode(t, err, codes.OK)
 				return
 			}

@@ -24,19 +24,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// sdkClient implements StackitClient with the STACKIT SDK.
-type sdkClient struct {
-	api       iaas.DefaultAPI
-	projectID string
-	region    string
-}
-
-var _ StackitClient = (*sdkClient)(nil)
-
-// NewClient returns a StackitClient for the session's project and a region. Its reads are not
+// NewClient returns a client for the session's project and a region. Its reads are not
 // shared with other callers, and are not limited by Session.Reads.
-func NewClient(session *spi.Session, region string) StackitClient {
-	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
+func NewClient(session *spi.Session, region string) *StackitClient {
+	return &StackitClient{api: session.API, projectID: session.ProjectID, region: region}
 }
 
 var (
@@ -44,8 +35,9 @@ var (
 	errNoList     = errors.New("the answer has no list")
 )
 
-// CreateServer implements StackitClient.
-func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
+// CreateServer requests a new server. After an error with an unknown outcome (outcomeUnknown in
+// errors.go) the server may exist.
+func (c *StackitClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
 	ctx, asked := c.ask(ctx, callCreateServer)
 	asked.request = request
 	payload := serverPayload(request)
@@ -63,8 +55,8 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	return new(made.server()), nil
 }
 
-// GetServer implements StackitClient.
-func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
+// GetServer reads one server. If the server does not exist, IsNotFound is true for the error.
+func (c *StackitClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
 	ctx, asked := c.ask(ctx, callGetServer)
 	_, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
 	var answer serverAnswer
@@ -72,8 +64,10 @@ func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, er
 	return one(asked, err, (*serverAnswer).server, &answer, answer.ID, serverID)
 }
 
-// ListServers implements StackitClient. It does not request details, which include every server's userData.
-func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
+// ListServers reads the servers that carry all the given labels; without labels, all servers of the
+// project. The list may be older than GetServer's answer. It lacks the details, which include every
+// server's userData.
+func (c *StackitClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
 	ctx, asked := c.ask(ctx, callListServers)
 	request := c.api.ListServers(ctx, c.projectID, c.region)
 	if len(labels) > 0 {
@@ -94,22 +88,22 @@ func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) (
 	return servers, nil
 }
 
-// DeleteServer implements StackitClient.
-func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
+// DeleteServer requests a server's deletion. The deletion is asynchronous.
+func (c *StackitClient) DeleteServer(ctx context.Context, serverID string) error {
 	ctx, asked := c.ask(ctx, callDeleteServer)
 	err := c.api.DeleteServer(ctx, c.projectID, c.region, serverID).Execute()
 	return asked.done(err)
 }
 
-// ListServerNICs implements StackitClient.
-func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
+// ListServerNICs reads the NICs of a server.
+func (c *StackitClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	ctx, asked := c.ask(ctx, callListNICs)
 	list, err := c.api.ListServerNICs(ctx, c.projectID, c.region, serverID).Execute()
 	return nicsFromSDK(asked, err, list)
 }
 
-// ListNetworkNICs implements StackitClient.
-func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error) {
+// ListNetworkNICs reads all NICs of a network, including those without a server.
+func (c *StackitClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error) {
 	ctx, asked := c.ask(ctx, callNetworkNICs)
 	list, err := c.api.ListNics(ctx, c.projectID, c.region, networkID).Execute()
 	return nicsFromSDK(asked, err, list)
@@ -123,8 +117,8 @@ func nicsFromSDK(asked *exchange, err error, list *iaas.NICListResponse) ([]NIC,
 	return nics, err
 }
 
-// UpdateAllowedAddresses implements StackitClient.
-func (c *sdkClient) UpdateAllowedAddresses(
+// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns the updated NIC.
+func (c *StackitClient) UpdateAllowedAddresses(
 	ctx context.Context, networkID, nicID string, addresses []string,
 ) (*NIC, error) {
 	ctx, asked := c.ask(ctx, callUpdateNIC)
@@ -133,25 +127,10 @@ func (c *sdkClient) UpdateAllowedAddresses(
 	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
-// DeleteNIC implements StackitClient.
-func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
+// DeleteNIC deletes a NIC of a Machine that came from OpenStack. The API document does not define an error for a NIC in use.
+func (c *StackitClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
 	ctx, asked := c.ask(ctx, callDeleteNIC)
 	err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
-	return asked.done(err)
-}
-
-// ListVolumes implements StackitClient.
-func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
-	ctx, asked := c.ask(ctx, callListVolumes)
-	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
-	list = cmp.Or(list, &iaas.VolumeListResponse{})
-	return all(asked, err, volumeFromSDK, list.Items, list.AdditionalProperties)
-}
-
-// DeleteVolume implements StackitClient.
-func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
-	ctx, asked := c.ask(ctx, callDeleteVolume)
-	err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute()
 	return asked.done(err)
 }
 
@@ -199,7 +178,7 @@ type exchange struct {
 }
 
 // ask starts a call. Its answer is captured through the context.
-func (c *sdkClient) ask(ctx context.Context, call apiCall) (context.Context, *exchange) {
+func (c *StackitClient) ask(ctx context.Context, call apiCall) (context.Context, *exchange) {
 	asked := &exchange{call: call, projectID: c.projectID}
 	return runtime.WithCaptureHTTPResponse(ctx, &asked.response), asked
 }

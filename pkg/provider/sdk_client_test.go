@@ -127,7 +127,7 @@ func TestAServerWithAnOddFieldIsShown(t *testing.T) {
 			began = time.Now()
 			r.mustRemove(machine("m1")) // without its ProviderID
 			wantWithin(t, began, deleteDuration+time.Minute)
-			r.wantNamed("m1", 0, 0, 0)
+			r.wantNamed("m1", 0, 0)
 			r.onlyServer()
 		})
 	}

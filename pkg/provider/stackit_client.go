@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,38 +13,18 @@ import (
 	"strings"
 	"time"
 
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// StackitClient makes the driver's calls to the IaaS API, for one project and region. Every error
-// is an *APIError, or wraps one.
-type StackitClient interface {
-	// CreateServer requests a new server. After an error with an unknown outcome (outcomeUnknown in
-	// errors.go) the server may exist.
-	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
-	// GetServer reads one server. If the server does not exist, IsNotFound is true for the error.
-	GetServer(ctx context.Context, serverID string) (*Server, error)
-	// ListServers reads the servers that carry all the given labels; without labels, all servers of the
-	// project. The list may be older than GetServer's answer.
-	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
-	// DeleteServer requests a server's deletion. The deletion is asynchronous.
-	DeleteServer(ctx context.Context, serverID string) error
-	// ListServerNICs reads the NICs of a server.
-	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
-	// ListNetworkNICs reads all NICs of a network, including those without a server.
-	ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error)
-	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns the updated NIC.
-	UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error)
-
-	// The following calls are for Machines that came from OpenStack.
-
-	// DeleteNIC deletes a NIC. The API document does not define an error for a NIC in use.
-	DeleteNIC(ctx context.Context, networkID, nicID string) error
-	// ListVolumes reads all volumes of the project.
-	ListVolumes(ctx context.Context) ([]Volume, error)
-	// DeleteVolume requests a volume's deletion. The API answers 409 if the volume is in use.
-	DeleteVolume(ctx context.Context, volumeID string) error
+// StackitClient makes the driver's calls to the IaaS API with the STACKIT SDK, for one project and region
+// (sdk_client.go). Every error is an *APIError, or wraps one.
+type StackitClient struct {
+	api       iaas.DefaultAPI
+	projectID string
+	region    string
 }
 
 // Server is a server of the IaaS API, with the fields that lists show.
@@ -56,7 +35,7 @@ type Server struct {
 	Status string
 	// ErrorMessage is the API's unchanged message about a server in ERROR; the error code for the
 	// manager is derived from it. It may repeat userData, so it must not be printed: error texts and
-	// logs use the result of Server.reason.
+	// logs use faultyError.
 	ErrorMessage string
 	MachineType  string
 	// Zone is the availability zone; "" for a server without one.
@@ -71,7 +50,6 @@ type Server struct {
 // States of a server that the driver distinguishes; in any other state it waits. The API may add
 // states.
 const (
-	statusCreating = "CREATING"
 	statusActive   = "ACTIVE"
 	statusError    = "ERROR"
 	statusDeleting = "DELETING"
@@ -84,14 +62,6 @@ func (s *Server) IsActive() bool { return s.Status == statusActive }
 // IsDeleting reports whether the server is being deleted or already DELETED.
 func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
-}
-
-// reason returns why the server failed, for texts; userData is the server's.
-func (s *Server) reason(userData string) error {
-	if s.ErrorMessage == "" {
-		return errors.New("no reason given")
-	}
-	return errors.New(redacted(s.ErrorMessage, userData))
 }
 
 // ServerRequest describes a server to create.
@@ -137,25 +107,6 @@ func (n *NIC) Addresses() []string {
 	return addresses
 }
 
-// Volume is a disk.
-type Volume struct {
-	ID   string
-	Name string
-	// Status is the API's, such as CREATING, AVAILABLE, ATTACHED, DELETING or ERROR.
-	Status string
-	// ServerID is the server that the volume is attached to; "" if there is none.
-	ServerID string
-	// Bootable reports whether servers can boot from the volume; nil if unknown.
-	Bootable *bool
-	Labels   map[string]string
-}
-
-// MayBoot reports whether a server may boot from the volume: false means that it is certainly a data
-// volume. It is true if Bootable is unknown, or the volume is still being created.
-func (v *Volume) MayBoot() bool {
-	return v.Bootable == nil || *v.Bootable || v.Status == statusCreating
-}
-
 // apiCall is a call of the API, for errors.go and for texts.
 type apiCall string
 
@@ -168,8 +119,6 @@ const (
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
 	callDeleteNIC    apiCall = "deleting a NIC"
-	callListVolumes  apiCall = "listing volumes"
-	callDeleteVolume apiCall = "deleting a volume"
 
 	// callRunServer is not a call: it stands for the API's work on an accepted server.
 	callRunServer apiCall = "running a server"

@@ -36,11 +36,9 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 
 var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func() {
 	var env *localenv.Env
-	var leads time.Time
 
 	BeforeAll(func(ctx SpecContext) {
 		env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
-		leads = time.Now()
 		watchSecrets(env)
 	})
 
@@ -158,22 +156,6 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 		})
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
 		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
-	})
-
-	It("of a cluster whose key is wrong goes within a minute: it never had a server", func(ctx SpecContext) {
-		c := newCluster(env)
-		// The cloud of the environment does not know it.
-		key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
-		Expect(err).NotTo(HaveOccurred())
-		c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = key })
-		c.createClass(ctx, "unborn", specWith(nil))
-		awaitLeadership(leads)
-		deployment := c.newDeployment("unborn", "unborn", 3)
-		Expect(c.Create(ctx, deployment)).To(Succeed())
-		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(And(HaveLen(3),
-			HaveEach(HaveField("Status.LastOperation.ErrorCode", "Unauthenticated"))))
-		Expect(c.Delete(ctx, deployment)).To(Succeed())
-		Eventually(ctx, c.machines).WithTimeout(time.Minute).WithPolling(poll).Should(BeEmpty())
 	})
 
 	It("of samples/ and of the front page runs: "+

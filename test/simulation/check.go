@@ -41,7 +41,7 @@ func (w *world) mayAsk(c call) {
 	switch c.operation {
 	case opDelete:
 		w.mayDelete(c)
-	case opDeleteNIC, opDeleteVolume:
+	case opDeleteNIC:
 		w.mayDelete(c)
 		return
 	case opCreate:

@@ -165,17 +165,11 @@ const (
 	opServerNICs = "ListServerNICs"
 	opNICs       = "ListNics"
 
-	opDeleteNIC    = "DeleteNic"
-	opVolumes      = "ListVolumes"
-	opDeleteVolume = "DeleteVolume"
+	opDeleteNIC = "DeleteNic"
 )
 
 // operations are all operations of the IaaS API that the driver uses.
-var operations = []string{opCreate, opList, opGet, opDelete, opPatch, opServerNICs, opNICs, opVolumes,
-	opDeleteNIC, opDeleteVolume}
-
-// opsOfOne are the operations on one NIC or volume of a Machine from OpenStack.
-var opsOfOne = []string{opDeleteNIC, opDeleteVolume}
+var operations = []string{opCreate, opList, opGet, opDelete, opPatch, opServerNICs, opNICs, opDeleteNIC}
 
 // gateway returns a fault with a gateway's answer instead of the API's.
 func gateway(status int, executed bool) iaasmock.Fault {
@@ -209,7 +203,7 @@ var troubles = []trouble{
 	{name: "408", fault: iaasmock.Fault{Status: 408}},
 	{name: "429 with Retry-After", fault: iaasmock.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}},
 	{name: "404 of a gateway", fault: gateway(404, false),
-		operations: slices.Concat(opsOfOne, []string{opList, opGet, opDelete, opServerNICs, opNICs, opVolumes, opPatch})},
+		operations: []string{opList, opGet, opDelete, opServerNICs, opNICs, opPatch, opDeleteNIC}},
 	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
 	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
 	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
@@ -220,7 +214,7 @@ var troubles = []trouble{
 
 	{name: "404 though it exists", fault: apiAnswer("", 404, "server not found"),
 		operations: []string{opGet, opDelete}, hides: true},
-	{name: "404 though there is one", fault: apiAnswer("", 404, "not found"), operations: opsOfOne},
+	{name: "404 though there is one", fault: apiAnswer("", 404, "not found"), operations: []string{opDeleteNIC}},
 	{name: "404 about the project", fault: apiAnswer("", 404, "project not found"),
 		operations: []string{opGet, opDelete, opList}},
 
@@ -240,9 +234,8 @@ var troubles = []trouble{
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, hides: true},
 	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}},
 	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, leaves: true},
-	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, leaves: true},
 	{name: "busy", fault: apiAnswer("", 409, "the server is busy"),
-		operations: []string{opDelete, opPatch, opDeleteNIC, opDeleteVolume}},
+		operations: []string{opDelete, opPatch, opDeleteNIC}},
 
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
 	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},

@@ -84,7 +84,7 @@ func (w *world) moveIn() {
 				if twin > 0 {
 					continue // another owner's: the ProviderID names the first, or will
 				}
-				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic, volume)
+				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic)
 				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
 					panic("no server " + server)
 				}
@@ -229,7 +229,7 @@ func (w *world) checkLeftovers(who owner) {
 		}
 		for _, id := range m.leftovers {
 			if _, exists := things[id]; exists {
-				w.violated("Machine %s is gone, but its NIC or volume %s still exists", m.machine, id)
+				w.violated("Machine %s is gone, but its NIC %s still exists", m.machine, id)
 			}
 		}
 	}

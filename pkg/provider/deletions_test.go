@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )

@@ -96,24 +96,6 @@ func TestEveryFieldOfTheAPI(t *testing.T) {
 	}
 }
 
-// unlimited are the fields that SpecLimits does not limit, and what does.
-var unlimited = map[string]string{
-	"userData": "the length of its base64, with the Secret's",
-}
-
-// Each field has a limit in SpecLimits, unless it is true or false.
-func TestEveryFieldHasALimit(t *testing.T) {
-	limits := validation.SpecLimits()
-	for path, set := range specLeaves() {
-		spec := &apis.ProviderSpec{}
-		set(reflect.ValueOf(spec).Elem())
-		_, isBool := valueAt(t, spec, path).(bool)
-		if _, isLimited := limits[path]; !isLimited && !isBool && unlimited[path] == "" {
-			t.Errorf("SpecLimits does not have %s", path)
-		}
-	}
-}
-
 // A value that the API refuses by its document is refused before it is sent: where the document
 // has a pattern or a limit of a field, package validation has one that is no wider.
 func TestEveryLimitOfTheAPI(t *testing.T) {

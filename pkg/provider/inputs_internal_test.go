@@ -13,7 +13,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // many returns the part n times, with commas between them and a number in place of "#".
@@ -46,18 +45,6 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	}
 }
 
-// A text has room for few: the fields are told as far as they go. To join all their texts took minutes.
-func TestManyErrorsAreToldAtOnce(t *testing.T) {
-	errs := make(field.ErrorList, 10_000)
-	for i := range errs {
-		errs[i] = field.Required(field.NewPath("a").Index(i), "")
-	}
-	_, text := Classify(invalidError(errs))
-	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 10000 fields are invalid; the first: a(0)") {
-		t.Errorf("got %q", text)
-	}
-}
-
 const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\n" +
 	"password: \"s3cr<&>s3cr3t\"\n"
 
@@ -76,14 +63,5 @@ func TestRedacted(t *testing.T) {
 		if got := redacted(message, "", "short", someUserData); got != want {
 			t.Errorf("%q becomes %q, want %q", message, got, want)
 		}
-	}
-}
-
-// A class may have 256 KiB of userData, and every call of 500 Machines fail.
-func BenchmarkRedacted(b *testing.B) {
-	userData := strings.Repeat(someUserData, (256<<10)/len(someUserData))
-	message := strings.Repeat("machine type is not valid ", 20)
-	for b.Loop() {
-		_ = redacted(message, userData)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -210,48 +208,6 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 			}
 			if row.once != "" && (strings.Count(log, row.once) != 1 || !strings.Contains(log, `machineClass="class-a"`)) {
 				t.Errorf("want %q once, and the class, in:\n%.2000s", row.once, log)
-			}
-		})
-	}
-}
-
-// Whoever writes the Secret or the class writes into any of their fields, and the sidecar of kubernetes/ logs at
-// verbosity 2.
-func TestNoFieldFillsTheLog(t *testing.T) {
-	long := strings.Repeat("x", 20_000)
-	set := map[string]func(*rig){}
-	for _, key := range []string{"projectId", "project-id", "serviceAccountKey", "serviceaccount.json", "region",
-		"networkId", "userData", "serviceAccountEmail", "token", "workloadIdentityTokenFile"} {
-		set["secret."+key] = func(r *rig) {
-			delete(r.secret.Data,
-				strings.NewReplacer("project-id", "projectId", "serviceaccount.json", "serviceAccountKey").Replace(key))
-			r.secret.Data[key] = []byte(long)
-		}
-	}
-	spec := reflect.TypeFor[apis.ProviderSpec]()
-	for i := range spec.NumField() {
-		name, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
-		forms := map[string]any{"text": long, "list": []any{long}, "value": map[string]any{"a/cluster": long},
-			"key": map[string]any{long: "a"}}
-		for form, value := range forms {
-			set["spec."+name+", "+form] = func(r *rig) { r.setSpec(func(spec map[string]any) { spec[name] = value }) }
-		}
-	}
-	for field, change := range set {
-		bubble(t, field, func(t *testing.T) {
-			r := newRig(t)
-			change(r)
-			log := logAt(t, "4", func() {
-				for method, call := range everyCall {
-					if err := call(r); err != nil && len(err.Error()) > 1024 {
-						t.Errorf("%s: the error has %d bytes", method, len(err.Error()))
-					}
-				}
-			})
-			for line := range strings.Lines(log) {
-				if len(line) > 1024 {
-					t.Errorf("a line has %d bytes: %.200s", len(line), line)
-				}
 			}
 		})
 	}

@@ -169,27 +169,6 @@ func TestMetricsOfSecondServers(t *testing.T) {
 	})
 }
 
-func TestServersAreCountedByTheLastListOfTheirClass(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newRig(t)
-		kind := func(class, state string) string {
-			return class + " " + iaasmock.DefaultMachineType + " " + state + " eu01-m"
-		}
-		m.makeServer("m1", nil)
-		failed := m.makeServer("m2", nil)
-		m.setStatus(failed, iaasmock.StatusError, "broken")
-		m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
-		m.makeServer("other", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
-		<-time.After(bootDuration)
-		m.list()
-		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
-		m.class.Name = "class-b"
-		m.list()
-		m.wantSeries(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1,
-			kind("class-b", "ACTIVE"): 1})
-	})
-}
-
 func TestSeriesOfAClassLiveForAnHourAfterTheLastCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newRig(t)

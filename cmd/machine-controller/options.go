@@ -23,7 +23,6 @@ type driverOptions struct {
 	settle       time.Duration
 	apiQPS       float64
 	apiBurst     int
-	tokenHosts   string
 	identityDirs string
 	strictSpec   bool
 	printVersion bool
@@ -32,7 +31,7 @@ type driverOptions struct {
 func newDriverOptions() *driverOptions {
 	return &driverOptions{
 		settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100,
-		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs,
+		identityDirs: spi.DefaultIdentityDirs,
 	}
 }
 
@@ -45,9 +44,6 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 			"STACKIT's own limit is per source address: everything behind one NAT shares it.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
 		"How many API calls to STACKIT's IaaS API may be sent at once after a quiet period.")
-	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"Comma-separated hosts that a service-account key may name in credentials.tokenEndpoint "+
-			"besides hosts below stackit.cloud. A * stands for one label of a host name.")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"Comma-separated folders in which a Secret may name the file of a workload identity's token.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
@@ -63,9 +59,6 @@ func (o *driverOptions) validate() error {
 		return fmt.Errorf("--stackit-api-qps is %v: must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:
 		return fmt.Errorf("--stackit-api-burst is %d: must be at least 1", o.apiBurst)
-	}
-	if err := spi.CheckTokenHosts(o.tokenHosts); err != nil {
-		return fmt.Errorf("--%s: %w", spi.FlagTokenHosts, err)
 	}
 	if err := spi.CheckIdentityDirs(o.identityDirs); err != nil {
 		return fmt.Errorf("--%s: %w", spi.FlagIdentityDirs, err)

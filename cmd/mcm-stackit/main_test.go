@@ -184,10 +184,6 @@ func TestWrongUsage(t *testing.T) {
 		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers given: must be at most 100"},
 		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
 		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc": must be`},
-		"a URL as token host": {
-			[]string{"options", "--stackit-token-hosts=https://a.example"},
-			"--stackit-token-hosts must be a comma-separated list of hosts",
-		},
 		"a relative folder": {
 			[]string{"options", "--stackit-workload-identity-dirs=a"},
 			"--stackit-workload-identity-dirs must be a comma-separated list of absolute paths",

@@ -59,7 +59,6 @@ type options struct {
 	projectID    string
 	region       string
 	keyPath      string
-	tokenHosts   string
 	identityDirs string
 
 	// cloudOnly is doctor's flag: no cluster is used, and variables may give the credentials.
@@ -84,7 +83,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 	out := &output{Writer: streams.Out}
 	streams.Out = out
 	return &options{streams: streams, out: out, program: programName, control: control,
-		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
+		identityDirs: spi.DefaultIdentityDirs}
 }
 
 // addFlags adds the flags of all commands to the root.
@@ -100,10 +99,7 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides the region of Secret and class")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "",
 		"file with a service-account key; used instead of a Secret, with --project-id and --region")
-	// With the sidecar's names and defaults, so that both refuse the same values.
-	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"comma-separated hosts that a service-account key may name in credentials.tokenEndpoint, "+
-			"besides hosts below stackit.cloud; set it as for the sidecar")
+	// With the sidecar's name and default, so that both refuse the same values.
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"comma-separated folders in which a Secret may name the file of a workload identity's token; "+
 			"set it as for the sidecar")
@@ -147,7 +143,7 @@ func (o *options) say(format string, args ...any) {
 // complete checks the flags and reads the environment.
 func (o *options) complete() error {
 	o.config, o.configError = spi.ConfigFromEnvironment(os.LookupEnv)
-	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
+	o.config.IdentityDirs = o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
 		return wrongUsage("--%s is %q: must be a time with its unit, such as 10s, or 0", flagRequestTimeout,
@@ -222,10 +218,6 @@ func (o *options) checkNames() error {
 		return wrongUsage("--project-id must be a UUID in lower case")
 	case o.region != "" && len(validation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
-	case spi.CheckTokenHosts(o.tokenHosts) != nil:
-		return wrongUsage(
-			"--%s must be a comma-separated list of hosts in lower case, such as token.example or *.token.example",
-			spi.FlagTokenHosts)
 	case spi.CheckIdentityDirs(o.identityDirs) != nil:
 		return wrongUsage("--%s must be a comma-separated list of absolute paths of folders, such as %s",
 			spi.FlagIdentityDirs, spi.DefaultIdentityDirs)

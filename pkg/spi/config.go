@@ -24,12 +24,6 @@ const defaultTokenURL = "https://service-account.api.stackit.cloud/token"
 // tokens, unless the environment overrides it.
 const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
-// FlagTokenHosts is the name of the sidecar's flag for Config.TokenHosts. Error texts contain it.
-const FlagTokenHosts = "stackit-token-hosts"
-
-// DefaultTokenHosts is the default of Config.TokenHosts: only hosts below stackit.cloud.
-const DefaultTokenHosts = ""
-
 // Environment variables that ConfigFromEnvironment reads.
 const (
 	// EnvAPIEndpoint and EnvIaaSEndpoint both override the URL of the IaaS API; different values are
@@ -51,11 +45,8 @@ type Config struct {
 	// Endpoint is the base URL of the IaaS API; "" means DefaultEndpoint.
 	Endpoint string
 	// TokenURL is the URL of the token endpoint. "" means the URL in the key, whose host must be
-	// below stackit.cloud or in TokenHosts; for a key without a URL it means STACKIT's default.
+	// below stackit.cloud; for a key without a URL it means STACKIT's default.
 	TokenURL string
-	// TokenHosts is a comma-separated list of hosts that the token endpoint in a key may have, in
-	// addition to hosts below stackit.cloud. A "*" stands for one label of a name.
-	TokenHosts string
 	// IdentityURL is the URL of the endpoint that exchanges the tokens of workload identities for
 	// access tokens; "" means STACKIT's.
 	IdentityURL string
@@ -135,40 +126,18 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	}
 	endpoint, err := url.Parse(fromKey) // as net/http does, which sends the request
 	if err != nil || endpoint.Scheme != "https" || endpoint.User != nil || strings.ContainsAny(fromKey, "?#") ||
-		!c.isTokenHost(strings.TrimSuffix(endpoint.Host, ":443")) {
+		!tokenHost.MatchString(strings.TrimSuffix(endpoint.Host, ":443")) {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>/<path>, on port 443, without user, "+
 				"query and fragment, the host in lower case and below stackit.cloud; if the URL is correct, set the sidecar's "+
-				"environment variable %s, or add the host to its flag --%s", EnvTokenURL, FlagTokenHosts)}
+				"environment variable %s", EnvTokenURL)}
 	}
 	endpoint.Host = strings.TrimSuffix(endpoint.Host, ":443")
 	return endpoint.String(), nil
 }
 
-// isTokenHost reports whether a key may name the host in its token endpoint.
-func (c Config) isTokenHost(host string) bool {
-	pattern := `(` + hostPart + `\.)+stackit\.cloud`
-	if c.TokenHosts != "" {
-		pattern += "|" + strings.NewReplacer(",", "|", `\*`, hostPart).Replace(regexp.QuoteMeta(c.TokenHosts))
-	}
-	return host != "" && regexp.MustCompile("^("+pattern+")$").MatchString(host)
-}
-
-// hostPart matches a label of a host's name (RFC 1035, 2.3.4).
-const hostPart = `[a-z0-9-]{1,63}`
-
-var tokenHost = regexp.MustCompile(`^(\*|` + hostPart + `)(\.(\*|` + hostPart + `))*$`)
-
-// CheckTokenHosts returns an error unless hosts is valid for Config.TokenHosts: "", or a
-// comma-separated list of host names in lower case, in which * may stand for a label.
-func CheckTokenHosts(hosts string) error {
-	for host := range strings.SplitSeq(hosts, ",") {
-		if hosts != "" && !tokenHost.MatchString(host) {
-			return fmt.Errorf("%q is not a host: must be a name in lower case, such as token.example or *.token.example", host)
-		}
-	}
-	return nil
-}
+// tokenHost matches the hosts that a key may name (a name's labels: RFC 1035, 2.3.4).
+var tokenHost = regexp.MustCompile(`^([a-z0-9-]{1,63}\.)+stackit\.cloud$`)
 
 // IdentityEndpoint returns the URL to which the tokens of workload identities are sent:
 // IdentityURL, or STACKIT's own URL if that is "".

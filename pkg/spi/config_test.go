@@ -61,7 +61,6 @@ func TestTokenEndpoint(t *testing.T) {
 	const (
 		own  = "https://service-account.api.stackit.cloud/token"
 		of26 = "https://accounts.stackit.cloud/oauth/v2/token"
-		flag = "a.example,b.*.example"
 
 		landscape = "https://service-account.api.eu01.qa.stackit.cloud/token"
 		foundry   = "https://sa-prod.apps.01.cf.eu01.stackit.cloud/token"
@@ -79,12 +78,6 @@ func TestTokenEndpoint(t *testing.T) {
 		"with the port":               {Config{}, "https://accounts.stackit.cloud:443/oauth/v2/token", of26},
 		"another landscape":           {Config{}, landscape, landscape},
 		"a Cloud Foundry host":        {Config{}, foundry, foundry},
-		"of the flag":                 {Config{TokenHosts: flag}, "https://a.example/token", "https://a.example/token"},
-		"of a * of the flag":          {Config{TokenHosts: flag}, "https://b.eu.example:443/x/y", "https://b.eu.example/x/y"},
-		"STACKIT's beside the flag":   {Config{TokenHosts: flag}, of26, of26},
-		"one label for two of a *":    {Config{TokenHosts: flag}, "https://b.c.eu.example/", ""},
-		"below a host of the flag":    {Config{TokenHosts: flag}, "https://c.a.example/", ""},
-		"http of the flag's":          {Config{TokenHosts: flag}, "http://a.example/", ""},
 		"elsewhere":                   {Config{}, "https://evil.example/oauth/v2/token", ""},
 		"the domain itself":           {Config{}, "https://stackit.cloud/oauth/v2/token", ""},
 		"lookalike":                   {Config{}, "https://accountsstackit.cloud/", ""},
@@ -105,7 +98,6 @@ func TestTokenEndpoint(t *testing.T) {
 		"a host behind a backslash":   {Config{}, `https://evil.example\@accounts.stackit.cloud/`, ""},
 		"an encoded host":             {Config{}, "https://%61ccounts.stackit.cloud/", ""},
 		"no URL":                      {Config{}, "://", ""},
-		"an empty list of the flag":   {Config{TokenHosts: ","}, "https:///token", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := row.config.tokenEndpoint(row.fromKey)
@@ -115,25 +107,12 @@ func TestTokenEndpoint(t *testing.T) {
 			if err == nil {
 				return
 			}
-			for _, says := range []string{"credentials.tokenEndpoint", "below stackit.cloud", EnvTokenURL,
-				"--" + FlagTokenHosts} {
+			for _, says := range []string{"credentials.tokenEndpoint", "below stackit.cloud", EnvTokenURL} {
 				if !IsRefused(err) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "evil") {
 					t.Errorf("%v, want a CredentialsError that names %s and nothing of the key", err, says)
 				}
 			}
 		})
-	}
-}
-
-func TestCheckTokenHosts(t *testing.T) {
-	for hosts, ok := range map[string]bool{
-		"": true, "localhost": true, "a-1.*.example": true, "a.example,b.*.example": true,
-		"https://a.example": false, "a.example:443": false, "A.example": false, "a*.example": false, "a..b": false,
-		"a.example,": false, "a.example, b.example": false,
-	} {
-		if err := CheckTokenHosts(hosts); (err == nil) != ok {
-			t.Errorf("%q: %v, want ok=%t", hosts, err, ok)
-		}
 	}
 }
 

@@ -196,7 +196,7 @@ func TestAccounts(t *testing.T) {
 			s.config.TokenURL, s.key["credentials"].(map[string]any)["tokenEndpoint"] = ownEndpoint,
 				"https://token.example/token"
 		}, 1, []string{"WRONG service-account key: ", "credentials.tokenEndpoint must be https://<host>/<path>",
-			"set the sidecar's environment variable STACKIT_TOKEN_BASEURL, or add the host to its flag --stackit-token-hosts"}},
+			"set the sidecar's environment variable STACKIT_TOKEN_BASEURL"}},
 		"a key of another project": {func(_ *testing.T, s *sick) { s.key["projectId"] = iaasmock.SecondProjectID },
 			0, []string{"HINT service-account key: key ", `belongs to a service account of another project, "` +
 				iaasmock.SecondProjectID + `"; correct projectId or the key, unless its service account has permissions in ` +

@@ -259,7 +259,7 @@ func TestFindings(t *testing.T) {
 			1, []string{"lacks credentials.privateKey: " +
 				"you generated the key pair, so STACKIT does not have the private key; add it to this field"}},
 		"key of another host": {[]string{"https://accounts.stackit.cloud/oauth", "https://accounts.example/oauth"},
-			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>", "--stackit-token-hosts"}},
+			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>"}},
 		"key that is switched off": {[]string{`\"active\": true`, `\"active\": false`},
 			1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: " +
 				"the key is inactive according to its file; activate it"}},

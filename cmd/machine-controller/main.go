@@ -65,7 +65,6 @@ func run(server *options.MCServer, own *driverOptions) error {
 	if err != nil {
 		return err
 	}
-	config.IdentityDirs = own.identityDirs
 	if config.NoAuth {
 		klog.Warningf("%s is set: requests carry no credentials; use this only with a local mock", spi.EnvNoAuth)
 	}

@@ -25,15 +25,11 @@ func TestOwnFlags(t *testing.T) {
 		ok   bool
 	}{
 		"defaults": {nil, true},
-		"all set": {[]string{
-			"--stackit-settle=0", "--stackit-api-qps=0.5", "--stackit-api-burst=1",
-			"--stackit-workload-identity-dirs=/a,/b", "--strict-provider-spec",
-		}, true},
+		"all set": {[]string{"--stackit-settle=0", "--stackit-api-qps=0.5", "--stackit-api-burst=1",
+			"--strict-provider-spec"}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
 		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
-		"no folder":         {[]string{"--stackit-workload-identity-dirs="}, false},
-		"the whole disk":    {[]string{"--stackit-workload-identity-dirs=/a,/"}, false},
 		"not even a number": {[]string{"--stackit-api-qps=NaN"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // concurrentSyncs is the default of MCM's flag --concurrent-syncs: how many machines are processed in parallel. With
@@ -23,16 +22,12 @@ type driverOptions struct {
 	settle       time.Duration
 	apiQPS       float64
 	apiBurst     int
-	identityDirs string
 	strictSpec   bool
 	printVersion bool
 }
 
 func newDriverOptions() *driverOptions {
-	return &driverOptions{
-		settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100,
-		identityDirs: spi.DefaultIdentityDirs,
-	}
+	return &driverOptions{settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100}
 }
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
@@ -44,8 +39,6 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 			"STACKIT's own limit is per source address: everything behind one NAT shares it.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
 		"How many API calls to STACKIT's IaaS API may be sent at once after a quiet period.")
-	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
-		"Comma-separated folders in which a Secret may name the file of a workload identity's token.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
 		"Refuse a MachineClass whose providerSpec has unknown fields, instead of logging them.")
 	flags.BoolVar(&o.printVersion, "version", o.printVersion, "Print the version and exit.")
@@ -59,9 +52,6 @@ func (o *driverOptions) validate() error {
 		return fmt.Errorf("--stackit-api-qps is %v: must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:
 		return fmt.Errorf("--stackit-api-burst is %d: must be at least 1", o.apiBurst)
-	}
-	if err := spi.CheckIdentityDirs(o.identityDirs); err != nil {
-		return fmt.Errorf("--%s: %w", spi.FlagIdentityDirs, err)
 	}
 	return nil
 }

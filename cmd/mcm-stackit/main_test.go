@@ -184,12 +184,8 @@ func TestWrongUsage(t *testing.T) {
 		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers given: must be at most 100"},
 		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
 		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc": must be`},
-		"a relative folder": {
-			[]string{"options", "--stackit-workload-identity-dirs=a"},
-			"--stackit-workload-identity-dirs must be a comma-separated list of absolute paths",
-		},
-		"negative timeout": {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s": must be`},
-		"format of list":   {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
+		"negative timeout":     {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s": must be`},
+		"format of list":       {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
 		"validate nothing": {
 			[]string{"validate", "-n", "default"},
 			"no manifests given: pass files with -f or -k; for a cluster's objects, kubectl get -o yaml | mcm-stackit",

@@ -54,12 +54,11 @@ type options struct {
 	// program is the name the command was called by. Printed commands start with it.
 	program string
 
-	control      *genericclioptions.ConfigFlags
-	secret       string
-	projectID    string
-	region       string
-	keyPath      string
-	identityDirs string
+	control   *genericclioptions.ConfigFlags
+	secret    string
+	projectID string
+	region    string
+	keyPath   string
 
 	// cloudOnly is doctor's flag: no cluster is used, and variables may give the credentials.
 	cloudOnly bool
@@ -82,8 +81,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 	*control.Timeout = defaultRequestTimeout
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	return &options{streams: streams, out: out, program: programName, control: control,
-		identityDirs: spi.DefaultIdentityDirs}
+	return &options{streams: streams, out: out, program: programName, control: control}
 }
 
 // addFlags adds the flags of all commands to the root.
@@ -99,10 +97,6 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides the region of Secret and class")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "",
 		"file with a service-account key; used instead of a Secret, with --project-id and --region")
-	// With the sidecar's name and default, so that both refuse the same values.
-	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
-		"comma-separated folders in which a Secret may name the file of a workload identity's token; "+
-			"set it as for the sidecar")
 	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace,
 		"context": o.completeContext} {
 		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))
@@ -143,7 +137,6 @@ func (o *options) say(format string, args ...any) {
 // complete checks the flags and reads the environment.
 func (o *options) complete() error {
 	o.config, o.configError = spi.ConfigFromEnvironment(os.LookupEnv)
-	o.config.IdentityDirs = o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
 		return wrongUsage("--%s is %q: must be a time with its unit, such as 10s, or 0", flagRequestTimeout,
@@ -218,9 +211,6 @@ func (o *options) checkNames() error {
 		return wrongUsage("--project-id must be a UUID in lower case")
 	case o.region != "" && len(validation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
-	case spi.CheckIdentityDirs(o.identityDirs) != nil:
-		return wrongUsage("--%s must be a comma-separated list of absolute paths of folders, such as %s",
-			spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
 	}
 	return nil
 }

@@ -28,7 +28,9 @@ const (
 	secretOfClass = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n"},
 		"stringData":{"projectId":"` + id + `","region":"eu01","networkId":"` + id +
 		`","serviceAccountEmail":"a@sa.stackit.cloud",
-		"workloadIdentityTokenFile":"/var/run/secrets/stackit.cloud/serviceaccount/token","userData":""}}`
+		"token":"` + token + `","userData":""}}`
+	// token is a JWT without a signature, for the audience "a" until 2100.
+	token = "eyJhbGciOiJub25lIn0.eyJleHAiOjQxMDI0NDQ4MDAsImF1ZCI6ImEifQ."
 )
 
 // The schemas and mcm-stackit validate say the same of whole documents.
@@ -37,12 +39,12 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 	for change, row := range map[struct{ class, secret string }]struct{ bySchema, byValidate bool }{
 		{}: {},
 		{class: `{"provider":null,"nodeTemplate":null,"credentialsSecretRef":null}`}: {},
-		{class: `{"provider":""}`}:                                                             {},
-		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                       {},
-		{class: `{"secretRef":null,"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:      {},
-		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","token":null}}`}: {},
-		{secret: `{"data":{"other":"eA==\n"}}`}:                                                {},
-		{secret: `{"stringData":{"project-id":"` + id + `"}}`}:                                 {},
+		{class: `{"provider":""}`}:                                                                 {},
+		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                           {},
+		{class: `{"secretRef":null,"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:          {},
+		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","serviceAccountKey":null}}`}: {},
+		{secret: `{"data":{"other":"eA==\n"}}`}:                                                    {},
+		{secret: `{"stringData":{"project-id":"` + id + `"}}`}:                                     {},
 
 		{class: `{"provider":"STACKIT"}`}:                                  {true, true},
 		{class: `{"provider":5}`}:                                          {true, true},

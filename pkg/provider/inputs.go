@@ -181,7 +181,7 @@ func (in *inputs) problems(sessionErr error) error {
 func Credentials(secret *apis.Secret) spi.Credentials {
 	return spi.Credentials{
 		ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey,
-		ServiceAccountEmail: secret.ServiceAccountEmail, Token: secret.Token, TokenFile: secret.WorkloadIdentityTokenFile,
+		ServiceAccountEmail: secret.ServiceAccountEmail, Token: secret.Token,
 	}
 }
 
@@ -199,8 +199,8 @@ func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.Er
 	}
 	path := apis.SecretPath.Child(secret.CredentialsKey())
 	if errors.Is(sessionErr, spi.ErrNoCredentials) {
-		return field.Required(path, fmt.Sprintf("must be a service account key in JSON; or set %s and either %s or %s",
-			apis.SecretServiceAccountEmail, apis.SecretToken, apis.SecretWorkloadIdentityTokenFile))
+		return field.Required(path, fmt.Sprintf("must be a service account key in JSON; or set %s and %s",
+			apis.SecretServiceAccountEmail, apis.SecretToken))
 	}
 	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
 }

@@ -132,14 +132,14 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 }
 
 func TestCredentialsOfASecret(t *testing.T) {
-	const key, email, token, file = "serviceAccountKey", "serviceAccountEmail", "token", "workloadIdentityTokenFile"
+	const key, email, token = "serviceAccountKey", "serviceAccountEmail", "token"
 	for name, row := range map[string]struct {
 		set  map[string]string
 		code codes.Code
 		says []string
 	}{
 		"neither": {nil, codes.InvalidArgument,
-			[]string{"secret." + key + ": Required", email, token, file}},
+			[]string{"secret." + key + ": Required", email, token}},
 		"key and a stray token": {map[string]string{key: "{}", token: "t"}, codes.InvalidArgument,
 			[]string{"secret." + token + ": Forbidden"}},
 		"account is no mail": {map[string]string{email: "s3cr3t", token: "t"}, codes.InvalidArgument,
@@ -152,12 +152,6 @@ func TestCredentialsOfASecret(t *testing.T) {
 		"two spellings of the key": {
 			map[string]string{key: "s3cr3t-1", "serviceaccount.json": "s3cr3t-2"}, codes.InvalidArgument,
 			[]string{"secret." + key + ": Invalid", "differs"}},
-		"Gardener's key and file": {
-			map[string]string{"serviceaccount.json": "{}", email: "a@b.c", file: "/f"}, codes.InvalidArgument,
-			[]string{"secret." + file + ": Forbidden"}},
-		"file is elsewhere": {
-			map[string]string{email: "a@b.c", file: "/var/run/secrets/kubernetes.io/serviceaccount/token"},
-			codes.Unauthenticated, []string{file, "--stackit-workload-identity-dirs"}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

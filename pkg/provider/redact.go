@@ -41,7 +41,7 @@ func redacted(text string, secrets ...string) string {
 
 // shownKeys are the keys of a Secret whose values texts may show.
 var shownKeys = []string{apis.SecretProjectID, apis.SecretProjectIDGardener, apis.SecretServiceAccountEmail,
-	apis.SecretWorkloadIdentityTokenFile, apis.SecretRegion, apis.SecretNetworkID}
+	apis.SecretRegion, apis.SecretNetworkID}
 
 // secretsIn returns the values of a Secret that no text may show.
 func secretsIn(secret *corev1.Secret) (values []string) {

@@ -50,11 +50,6 @@ type Config struct {
 	// IdentityURL is the URL of the endpoint that exchanges the tokens of workload identities for
 	// access tokens; "" means STACKIT's.
 	IdentityURL string
-	// IdentityDirs is a comma-separated list of folders. The file with a workload identity's token that
-	// a Secret names must be in or below one of them; "" means DefaultIdentityDirs.
-	IdentityDirs string
-	// podTokenFile replaces defaultPodTokenFile in tests.
-	podTokenFile string
 	// NoAuth disables authentication: requests carry no credentials.
 	NoAuth bool
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // CredentialsError means that the credentials cannot be used, as found without an API call. The
-// same credentials fail again, unless a token file is renewed or its problem fixed.
+// same credentials fail again.
 type CredentialsError struct {
 	// Reason is the text of the error. It quotes neither keys nor tokens.
 	Reason string

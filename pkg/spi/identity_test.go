@@ -4,12 +4,8 @@
 package spi
 
 import (
-	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,21 +21,15 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 		t.Setenv(name, "not-to-be-used")
 	}
 	i := newIdentity(newRig(t))
-	dir := t.TempDir()
-	i.sessions.Config.IdentityDirs = dir
-	writeFile(t, dir+"/token", i.token(nil)+"\n")
-	for name, credentials := range map[string]Credentials{
-		"a token": {Token: i.token(nil)}, "a file": {TokenFile: dir + "/token"},
-		"a token beside a file": {Token: i.token(map[string]any{"jti": "2"}), TokenFile: "/a/file/that/is/not/there"},
-		"two audiences": {
-			Token: i.token(map[string]any{"aud": []string{workload.Audience, "https://kubernetes.example"}})},
+	for name, claims := range map[string]map[string]any{
+		"one audience": nil, "two audiences": {"aud": []string{workload.Audience, "https://kubernetes.example"}},
 	} {
-		if err := i.list(credentials); err != nil {
+		if err := i.list(Credentials{Token: i.token(claims)}); err != nil {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
-	if tokens := i.cloud.CallCounts()["Token"]; tokens != 4 {
-		t.Errorf("%d exchanges, want 4", tokens)
+	if tokens := i.cloud.CallCounts()["Token"]; tokens != 2 {
+		t.Errorf("%d exchanges, want 2", tokens)
 	}
 	t.Setenv("STACKIT_SERVICE_ACCOUNT_EMAIL", i.email)
 	i.email = ""
@@ -50,47 +40,34 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 
 // What is not sent cannot be used by whoever gets it.
 func TestTokensThatAreNotSent(t *testing.T) {
-	const podAudience = "https://api.cluster.example"
-	amongOthers := []string{workload.Audience, "https://kubernetes.default.svc"}
+	const apiServers = "Kubernetes API server"
 	for name, row := range map[string]struct {
 		claims map[string]any
 		// token replaces the one that has the claims.
 		token, says string
 	}{
-		"expired": {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()},
-			says: "expired at"},
-		"without an end":      {claims: map[string]any{"exp": nil}, says: "no exp"},
-		"without an audience": {claims: map[string]any{"aud": nil}, says: "no aud"},
-		"an API server's": {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"},
-			says: "Kubernetes API server"},
-		"a short API server's": {claims: map[string]any{"aud": "kubernetes.default.svc"},
-			says: "Kubernetes API server"},
-		"an API server's among others": {claims: map[string]any{"aud": amongOthers}, says: "Kubernetes API server"},
-		"a shoot's as a URL": {claims: map[string]any{"aud": "https://Kubernetes:443/"},
-			says: "Kubernetes API server"},
-		"the pod's own API server's": {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
-		"no JWT":                     {token: "s3cr3t", says: "not a JWT"},
-		"too long":                   {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
+		"none":                 {says: "not a JWT"},
+		"no JWT":               {token: "s3cr3t", says: "not a JWT"},
+		"too long":             {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
+		"expired":              {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()}, says: "expired at"},
+		"without an end":       {claims: map[string]any{"exp": nil}, says: "no exp"},
+		"without an audience":  {claims: map[string]any{"aud": nil}, says: "no aud"},
+		"an API server's":      {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"}, says: apiServers},
+		"a short API server's": {claims: map[string]any{"aud": "kubernetes.default.svc"}, says: apiServers},
+		"an API server's among others": {
+			claims: map[string]any{"aud": []string{workload.Audience, "https://kubernetes.default.svc"}}, says: apiServers},
+		"a shoot's as a URL": {claims: map[string]any{"aud": "https://Kubernetes:443/"}, says: apiServers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := newIdentity(newRig(t))
 			token := row.token
-			if token == "" {
+			if row.claims != nil {
 				token = i.token(row.claims)
 			}
-			dir := t.TempDir()
-			i.sessions.Config.IdentityDirs, i.sessions.Config.podTokenFile = dir, filepath.Join(t.TempDir(), "token")
-			writeFile(t, i.sessions.Config.podTokenFile, i.token(map[string]any{"aud": podAudience}))
-			writeFile(t, dir+"/token", token)
-			_, err := i.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountEmail: i.email, Token: token})
-			i.wantNotSent(err) // by then, with the other faults of a class
-			for from, credentials := range map[string]Credentials{"a Secret": {Token: token},
-				"a file": {TokenFile: dir + "/token"}} {
-				err := i.list(credentials)
-				i.wantNotSent(err)
-				if err == nil || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
-					t.Errorf("of %s: %v, want that it says %q", from, err, row.says)
-				}
+			err := i.list(Credentials{Token: token})
+			i.wantNotSent(err)
+			if err == nil || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("got %v, want that it says %q", err, row.says)
 			}
 		})
 	}
@@ -104,32 +81,23 @@ func TestAKeyAndAWorkloadIdentityAreRefused(t *testing.T) {
 	}
 }
 
-// A call that waits keeps its session: the file is read again, and a Secret's new token is
-// another session's.
+// A call that waits keeps its session, whose token may expire meanwhile. A Secret's new token is another session's.
 func TestARenewedTokenIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIdentity(newRig(t, iaasmock.WithTokenLifetime(10*time.Minute)))
-		dir := t.TempDir()
-		i.sessions.Config.IdentityDirs = dir
-		file := Credentials{TokenFile: dir + "/token"}
-		inSecret := Credentials{Token: i.token(nil)}
-		writeFile(t, file.TokenFile, inSecret.Token)
-		for _, credentials := range []Credentials{file, inSecret} {
-			if err := i.list(credentials); err != nil {
-				t.Fatal(err)
-			}
+		old := Credentials{ProjectID: testProject, ServiceAccountEmail: i.email, Token: i.token(nil)}
+		session, err := i.sessions.Session(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := list(t.Context(), session); err != nil {
+			t.Fatal(err)
 		}
 		<-time.After(2 * time.Hour)
 		i.cloud.ResetCalls()
-		for _, credentials := range []Credentials{file, inSecret} {
-			i.wantNotSent(i.list(credentials))
-		}
-		<-time.After(maxPause)
-		writeFile(t, file.TokenFile, i.token(nil))
-		for _, credentials := range []Credentials{file, {Token: i.token(nil)}} {
-			if err := i.list(credentials); err != nil {
-				t.Errorf("after the token was renewed: %v", err)
-			}
+		i.wantNotSent(list(t.Context(), session))
+		if err := i.list(Credentials{Token: i.token(nil)}); err != nil {
+			t.Errorf("after the token was renewed: %v", err)
 		}
 	})
 }
@@ -145,117 +113,6 @@ func TestAMadeUpTokenFindsNoSession(t *testing.T) {
 	forged := madeUp[:strings.LastIndex(madeUp, ".")] + good[strings.LastIndex(good, "."):]
 	if err := i.list(Credentials{Token: forged}); !IsRefused(err) {
 		t.Errorf("a token that nobody signed: %v, want refused", err)
-	}
-}
-
-// Whoever writes a Secret names the file: no file of the pod outside of the operator's
-// folders may be sent anywhere.
-func TestIdentityFiles(t *testing.T) {
-	const (
-		noFile    = "not a regular file"
-		elsewhere = "--" + FlagIdentityDirs
-		leadsOut  = "escapes"
-	)
-	type paths = []string
-	type links = map[string]string
-	for name, row := range map[string]struct {
-		// file is the path that the Secret has, below a temporary folder as all paths here.
-		file string
-		// tokens are files with a token, pipes are named pipes, and links lead somewhere.
-		tokens, pipes paths
-		links         links
-		// spaces are at the end of each file.
-		spaces int
-		// says is what the refusal says; "" if the token is sent.
-		says string
-	}{
-		"a file":      {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: 1},
-		"over 16 KiB": {file: "/dir/token", tokens: paths{"/dir/token"}, spaces: maxIdentity, says: "at most 16384 bytes"},
-		"a projected volume": {file: "/dir/token", tokens: paths{"/dir/..2026_01_02_03_04_05.678/token"},
-			links: links{"/dir/..data": "..2026_01_02_03_04_05.678", "/dir/token": "..data/token"}},
-		"below a folder that is a link": {file: "/var/run/token", tokens: paths{"/run/token"},
-			links: links{"/var/run": "../run"}},
-		"..": {file: "/dir/../elsewhere/token", tokens: paths{"/elsewhere/token", "/dir/token"}, says: leadsOut},
-		"a link that leads out": {file: "/dir/token", tokens: paths{"/elsewhere/token"},
-			links: links{"/dir/token": "../elsewhere/token"}, says: leadsOut},
-		"outside":     {file: "/elsewhere/token", tokens: paths{"/elsewhere/token"}, says: elsewhere},
-		"a lookalike": {file: "/dirs/token", tokens: paths{"/dirs/token"}, says: elsewhere},
-		"a folder":    {file: "/dir/a", tokens: paths{"/dir/a/token"}, says: noFile},
-		"a pipe":      {file: "/dir/a", pipes: paths{"/dir/a"}, says: noFile},
-	} {
-		t.Run(name, func(t *testing.T) {
-			i, root := newIdentity(newRig(t)), t.TempDir()
-			i.sessions.Config.IdentityDirs = "/not/there," + root + "/dir," + root + "/var/run"
-			for _, path := range row.tokens {
-				writeFile(t, root+path, i.token(nil)+strings.Repeat(" ", row.spaces))
-			}
-			for _, path := range row.pipes { // nobody writes to it
-				makeFolderOf(t, root+path)
-				if err := syscall.Mkfifo(root+path, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for path, target := range row.links {
-				if filepath.IsAbs(target) {
-					target = root + target
-				}
-				makeFolderOf(t, root+path)
-				if err := os.Symlink(target, root+path); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := i.list(Credentials{TokenFile: root + row.file})
-			if row.says == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			i.wantNotSent(err)
-			if err == nil || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("got %v, want that it says %q", err, row.says)
-			}
-		})
-	}
-}
-
-// A token below an allowed folder in place of a file must not be in the error, which the manager
-// writes to the Machine's status.
-func TestAnIdentityFileThatIsATokenIsNotShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i, dir := newIdentity(newRig(t)), t.TempDir()
-		i.sessions.Config.IdentityDirs = dir
-		token := i.token(nil)
-		for _, file := range []string{token, dir + "/" + token, dir + "/" + strings.Repeat("the-canary\n", 100)} {
-			err := i.list(Credentials{TokenFile: file})
-			if err == nil || strings.Contains(err.Error(), token[:10]) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("got %v, want an error without the token", err)
-			}
-			<-time.After(maxPause)
-		}
-	})
-}
-
-// A file that does not exist may be renewed right now: the manager comes back in seconds.
-func TestAnIdentityFileThatIsNotThereIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i, dir := newIdentity(newRig(t)), t.TempDir()
-		i.sessions.Config.IdentityDirs = dir
-		err := i.list(Credentials{TokenFile: dir + "/token"})
-		if err == nil || IsRefused(err) || !strings.Contains(err.Error(), "does not exist") {
-			t.Errorf("got %v, want a failure that is no refusal", err)
-		}
-	})
-}
-
-func TestCheckIdentityDirs(t *testing.T) {
-	for dirs, ok := range map[string]bool{
-		DefaultIdentityDirs: true, "/a": true, "/a/b,/c": true,
-		"": false, "/": false, "a": false, "/a/": false, "/a/../b": false, "/a,": false, "/a, /b": false,
-	} {
-		if err := CheckIdentityDirs(dirs); (err == nil) != ok {
-			t.Errorf("%q: %v, want ok=%t", dirs, err, ok)
-		}
 	}
 }
 
@@ -278,7 +135,6 @@ func newIdentity(r *rig) *identity {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.sessions.Config.podTokenFile = filepath.Join(r.t.TempDir(), "no-token")
 	return &identity{rig: r, issuer: issuer, email: email}
 }
 
@@ -292,16 +148,14 @@ func (i *identity) token(change map[string]any) string {
 	return token
 }
 
-// list makes an API call with the credentials. It waits 10 s at most: to open a pipe waits for ever.
+// list makes an API call with the credentials.
 func (i *identity) list(credentials Credentials) error {
 	credentials.ProjectID, credentials.ServiceAccountEmail = iaasmock.DefaultProjectID, i.email
 	session, err := i.sessions.Session(credentials)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(i.t.Context(), 10*time.Second)
-	defer cancel()
-	return list(ctx, session)
+	return list(i.t.Context(), session)
 }
 
 // wantNotSent checks that a token was refused, and not sent.
@@ -312,21 +166,5 @@ func (i *identity) wantNotSent(err error) {
 	}
 	if calls := i.cloud.CallCounts(); len(calls) > 0 {
 		i.t.Errorf("there were calls: %v", calls)
-	}
-}
-
-// writeFile makes a file, and the folders above it.
-func writeFile(t *testing.T, path, content string) {
-	t.Helper()
-	makeFolderOf(t, path)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func makeFolderOf(t *testing.T, path string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -27,14 +27,11 @@ type Credentials struct {
 	ProjectID string
 	// ServiceAccountKey is a service-account key in JSON; "" for a workload identity.
 	ServiceAccountKey string
-	// ServiceAccountEmail is the email address of a workload identity's service account. The account
-	// must trust the issuer of Token, or of the token in TokenFile.
+	// ServiceAccountEmail is the email address of a workload identity's service account, which must
+	// trust the issuer of Token.
 	ServiceAccountEmail string
 	// Token is the token of the workload identity, a JWT.
 	Token string
-	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. The file
-	// is read for each access token. TokenFile is ignored if Token is set.
-	TokenFile string
 }
 
 // Session is an authenticated client of the IaaS API for one project. It is safe
@@ -121,7 +118,7 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 // stored and no caller gets a session of other credentials.
 func (c Credentials) sessionKey() string {
 	hash := sha256.New()
-	for _, part := range []string{c.ProjectID, c.ServiceAccountKey, c.ServiceAccountEmail, c.Token, c.TokenFile} {
+	for _, part := range []string{c.ProjectID, c.ServiceAccountKey, c.ServiceAccountEmail, c.Token} {
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // never fails, by its documentation
 	}
 	return string(hash.Sum(nil))
@@ -195,7 +192,7 @@ func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	case c == Credentials{ProjectID: c.ProjectID}:
 		return nil, ErrNoCredentials
 	case c.ServiceAccountKey == "":
-		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, c.TokenFile, s.Clock)
+		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, s.Clock)
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
 		return keyExchange(s.Config, c.ServiceAccountKey)
 	default:

@@ -38,7 +38,7 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 // Whoever writes a Secret knows its project, and may know another's service account. Nothing that he makes
 // up finds the session of the other Secret.
 func TestNoCredentialIsLeftOutOfASessionsKey(t *testing.T) {
-	all := Credentials{ProjectID: "p", ServiceAccountKey: "k", ServiceAccountEmail: "e", Token: "t", TokenFile: "f"}
+	all := Credentials{ProjectID: "p", ServiceAccountKey: "k", ServiceAccountEmail: "e", Token: "t"}
 	fields := reflect.TypeFor[Credentials]()
 	for i := range fields.NumField() {
 		without := all

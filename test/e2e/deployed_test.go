@@ -17,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +44,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		user := serviceAccount{c.env.Namespace(), account}
 		email, err := c.env.Cloud().NewFederatedServiceAccount(iaasmock.DefaultProjectID, c.identityProvider(ctx, user))
 		Expect(err).NotTo(HaveOccurred())
-		objects := renderIn("machines", "workload-identity")
+		objects := renderIn("machines")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		user.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		user.awaitRights(ctx, c.target, targetRights)
@@ -58,8 +59,9 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		identity.Data = maps.Clone(secret.Data)
 		delete(identity.Data, "serviceAccountKey")
 		identity.Data["serviceAccountEmail"] = []byte(email)
-		const tokenFile = "/var/run/secrets/stackit.cloud/serviceaccount/token"
-		identity.Data["workloadIdentityTokenFile"] = []byte(c.env.PodPath(pod, tokenFile))
+		token, err := user.token(ctx, c, authenticationv1.TokenRequestSpec{Audiences: []string{audience}})
+		Expect(err).NotTo(HaveOccurred())
+		identity.Data["token"] = []byte(token)
 		Expect(c.Create(ctx, identity)).To(Succeed())
 		class := c.createClass(ctx, "keyless", specWith(nil))
 		change(ctx, c, class, func() { class.SecretRef.Name = identity.Name })
@@ -176,6 +178,9 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 	})
 })
 
+// audience is what the federated identity provider asks for.
+const audience = "sts.accounts.stackit.cloud"
+
 // identityProvider trusts the tokens that the control cluster's API server issues for a
 // service account.
 func (c *cluster) identityProvider(ctx context.Context, user serviceAccount) iaasmock.FederatedIdentityProvider {
@@ -185,7 +190,7 @@ func (c *cluster) identityProvider(ctx context.Context, user serviceAccount) iaa
 	return iaasmock.FederatedIdentityProvider{
 		Issuer: discovery.Issuer,
 		Assertions: map[string]string{
-			"aud": "sts.accounts.stackit.cloud",
+			"aud": audience,
 			"sub": "system:serviceaccount:" + user.namespace + ":" + user.name,
 		},
 		JWKS: c.readRaw(ctx, "/openid/v1/jwks"),

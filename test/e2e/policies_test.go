@@ -89,7 +89,7 @@ var _ = Describe("The manifests under kubernetes/", short, func() {
 	It("take the overlay of README.md, "+
 		"which has another namespace, image, Prometheus and number of pods", func(ctx SpecContext) {
 		for base, components := range map[string][]string{
-			"kubernetes": nil, "kubernetes/control": {"kubernetes/token-renewal/control", "kubernetes/workload-identity"},
+			"kubernetes": nil, "kubernetes/control": {"kubernetes/token-renewal/control"},
 		} {
 			page := kustomize(ctx, overlay(base, components, func(page string) string { return page }))
 			bare := kustomize(ctx, overlay(base, components, func(page string) string {

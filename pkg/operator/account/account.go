@@ -490,23 +490,12 @@ func (a *Account) ConsoleLog(ctx context.Context, serverID string) ([]string, er
 	return strings.Split(strings.TrimRight(log.GetOutput(), "\r\n"), "\n"), nil
 }
 
-// NoIdentityFile says why the file with a workload identity's token does not exist where this command runs (see
-// spi.ErrNoIdentityFile), RemedyIdentityFile what to use instead.
-const (
-	NoIdentityFile     = "the path exists only in the sidecar's Pod"
-	RemedyIdentityFile = "use a key of the service account: " + AllThree
-)
-
 // Failure returns an API error with the account's Origin and the error text that the manager would
 // get.
 func (a *Account) Failure(err error) error { return fmt.Errorf("%s: %s", a.Origin, FailureText(err)) }
 
-// FailureText returns the error text of an API error that the manager would get. That a workload identity's file does
-// not exist is no failure of the token endpoint here, and says what to do.
+// FailureText returns the error text of an API error that the manager would get.
 func FailureText(err error) string {
-	if errors.Is(err, spi.ErrNoIdentityFile) {
-		return err.Error() + ": " + NoIdentityFile + ": " + RemedyIdentityFile
-	}
 	_, text := provider.Classify(err)
 	return text
 }

@@ -108,11 +108,7 @@ func (p *accountCheck) checkCredentials(context.Context) {
 // checkIdentity checks the workload identity's token. Only STACKIT knows whether the service account trusts it.
 func (p *accountCheck) checkIdentity() {
 	of := "for service account " + p.secret.ServiceAccountEmail
-	if p.secret.Token == "" {
-		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", p.secret.WorkloadIdentityTokenFile, of))
-		return
-	}
-	identity, err := p.Sessions.Config.InspectIdentity(p.secret.Token, p.Clock.Now())
+	identity, err := spi.InspectIdentity(p.secret.Token, p.Clock.Now())
 	if err != nil {
 		p.reportCredentials(subjectCredentials, err)
 		return
@@ -178,13 +174,8 @@ func (p *accountCheck) checkToken(context.Context) {
 	endpoint := p.tokenEndpoint()
 	remedy, isRefused := p.RefusedRemedy(p.first.err)
 	var failure *spi.TokenError
-	var unusable *spi.CredentialsError
 	var unanswered *url.Error
 	switch err := p.first.err; {
-	case errors.As(err, &unusable):
-		p.wrong(subject, "not requested: "+unusable.Error(), remedy)
-	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not requested: "+err.Error()+": "+account.NoIdentityFile, account.RemedyIdentityFile)
 	case errors.As(err, &failure) && isRefused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), remedy)
 	case errors.As(err, &failure):

@@ -10,8 +10,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -338,31 +336,19 @@ func TestReadsForMachinesFromOpenStack(t *testing.T) {
 
 func TestIdentities(t *testing.T) {
 	t.Parallel()
-	const podFile = "/var/run/secrets/stackit.cloud/serviceaccount/token"
 	for name, row := range map[string]struct {
 		lifetime time.Duration
 		change   map[string]any
-		// file is where the token is; "" means in the Secret.
-		file string
-		code int
-		says []string
+		code     int
+		says     []string
 	}{
-		"trusted": {time.Hour, nil, "",
+		"trusted": {time.Hour, nil,
 			0, []string{"FINE workload identity: token of subject a workload by issuer https://issuer.example, " +
 				"audience sts.accounts.stackit.cloud, for service account ", "/oauth/v2/token\n"}},
-		"not trusted": {time.Hour, map[string]any{"iss": "https://another.example"}, "",
+		"not trusted": {time.Hour, map[string]any{"iss": "https://another.example"},
 			1, []string{"WRONG token: refused by http://", "federated identity provider"}},
-		"expired": {-time.Hour, nil, "",
+		"expired": {-time.Hour, nil,
 			1, []string{"WRONG workload identity: ", "the workload identity's token expired at ", "renew the token"}},
-		"a file": {time.Hour, nil, "here",
-			0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
-		"a file that is not here": {0, nil, podFile,
-			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not requested: ",
-				"the path exists only in the sidecar's Pod"}},
-		"a file elsewhere": {0, nil, "/a/token",
-			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
-		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",
-			1, []string{"WRONG token: not requested: the workload identity's token is for the Kubernetes API server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -380,18 +366,7 @@ func TestIdentities(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.secret["serviceAccountKey"], s.secret["serviceAccountEmail"] = "", email
-			switch row.file {
-			case "":
-				s.secret["token"] = token
-			case "here":
-				s.config.IdentityDirs = t.TempDir()
-				s.secret["workloadIdentityTokenFile"] = filepath.Join(s.config.IdentityDirs, "token")
-				if err := os.WriteFile(s.secret["workloadIdentityTokenFile"], []byte(token), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			default:
-				s.secret["workloadIdentityTokenFile"] = row.file
-			}
+			s.secret["token"] = token
 			expect(t, s.examine(t), row.code, row.says...)
 		})
 	}

@@ -387,8 +387,7 @@ func (v *validator) checkUserData(check *classCheck) {
 	}
 }
 
-// checkCredentials checks the service-account key or the workload identity. Files in the sidecar's pod cannot be
-// checked here.
+// checkCredentials checks the service-account key or the workload identity.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.Sessions.Session(provider.Credentials(secret))
 	if unusable := provider.CredentialsProblem(secret, err, check.rejected); unusable != nil {
@@ -399,10 +398,4 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 			v.reportKeyAs(found.Verdict, check, apis.SecretServiceAccountKey, "the key "+found.Found+"; "+found.Remedy)
 		}
 	}
-	holder, name := check.holderOf(apis.SecretWorkloadIdentityTokenFile)
-	if holder == nil || err != nil || secret.CredentialsKey() != name {
-		return
-	}
-	v.report(holder, report.Hint, holder.keyPath(name),
-		"is a path in the sidecar's pod: only its form could be checked; mount the file there (kubernetes/README.md)")
 }

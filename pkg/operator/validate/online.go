@@ -22,7 +22,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // catalogue caches what the API returns for an account. Each resource is read once, however many classes name it.
@@ -93,8 +92,6 @@ func (c *catalogue) reportFailure() {
 	verdict, remedy := report.Unknown, "try again later"
 	if fix, isRefused := c.account.RefusedRemedy(c.failure); isRefused {
 		verdict, remedy = report.Wrong, fix
-	} else if errors.Is(c.failure, spi.ErrNoIdentityFile) {
-		remedy = "" // the text says it
 	}
 	c.add(verdict, fmt.Sprintf("%s; not fully checked: %s", account.FailureText(c.failure), report.Some(c.unchecked)),
 		remedy)

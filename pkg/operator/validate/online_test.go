@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -397,21 +396,4 @@ func TestAccountOfTheEnvironment(t *testing.T) {
 	text := changed(t, good(t), iaasmock.DefaultProjectID, iaasmock.SecondProjectID, "c2i.2", "c2i.3")
 	expect(t, run(t, access, text, Options{Online: true}), 1,
 		"machine type c2i.3 does not exist; must be one that project "+iaasmock.DefaultProjectID)
-}
-
-// The file of a workload identity is in the sidecar's Pod, not where validate runs.
-func TestAnIdentityOfAPodIsNoOutage(t *testing.T) {
-	access, _ := online(t)
-	access.Sessions.Config.IdentityURL = access.Sessions.Config.TokenURL
-	access.Sessions.Config.IdentityDirs = t.TempDir()
-	secret := regexp.MustCompile(`(?m)^  serviceAccountKey: .*$`).ReplaceAllString(good(t),
-		"  serviceAccountEmail: a@b.c\n  workloadIdentityTokenFile: "+access.Sessions.Config.IdentityDirs+"/token")
-	result := run(t, access, secret, Options{Online: true})
-	expect(t, result, report.ExitUnknown,
-		"does not exist: "+account.NoIdentityFile+": "+account.RemedyIdentityFile+"; not fully checked: ")
-	for _, found := range result.Findings {
-		if text := found.String(); strings.Contains(text, "try again") || strings.Contains(text, "TokenEndpointDown") {
-			t.Errorf("got %s", text)
-		}
-	}
 }

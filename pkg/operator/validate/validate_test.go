@@ -478,8 +478,7 @@ func TestIdentity(t *testing.T) {
 		}
 		return "\n  token: " + text
 	}
-	const mail, file = "serviceAccountEmail: a@b.c", "\n  workloadIdentityTokenFile: "
-	const podFile = "/var/run/secrets/stackit.cloud/serviceaccount/token"
+	const mail = "serviceAccountEmail: a@b.c"
 	for name, row := range map[string]struct {
 		fields string
 		code   int
@@ -491,14 +490,11 @@ func TestIdentity(t *testing.T) {
 		"no account": {strings.TrimSpace(token(time.Hour)), 1,
 			"stringData.serviceAccountEmail: Required value: must be the email address"},
 		"no token": {mail, 1,
-			"stringData.token: Required value: must be the workload identity's token, or set workloadIdentityTokenFile"},
+			"stringData.token: Required value: must be the workload identity's token"},
 		"nothing": {"a: b", 1,
-			"serviceAccountKey: Required value: must be a service account key in JSON; or set serviceAccountEmail and either"},
+			"serviceAccountKey: Required value: must be a service account key in JSON; or set serviceAccountEmail and token"},
 		"key, too": {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour),
 			1, "stringData.token: Forbidden: must not be set beside serviceAccountKey"},
-		"file":                {mail + file + podFile, 0, "is a path in the sidecar's pod: only its form could be checked"},
-		"file elsewhere":      {mail + file + "/a/token", 1, "must be the absolute path"},
-		"file beside a token": {mail + token(time.Hour) + file + "/a/token", 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, start := good(t), strings.Index(good(t), "serviceAccountKey:")

@@ -15,22 +15,21 @@ import (
 // Keys of a MachineClass's Secret. Two keys have a second spelling, which Gardener uses: project-id
 // for projectId, and serviceaccount.json for serviceAccountKey.
 const (
-	SecretProjectID                 = "projectId"
-	SecretProjectIDGardener         = "project-id"
-	SecretServiceAccountKey         = "serviceAccountKey"
-	SecretServiceAccountGardener    = "serviceaccount.json"
-	SecretServiceAccountEmail       = "serviceAccountEmail"
-	SecretToken                     = "token"
-	SecretWorkloadIdentityTokenFile = "workloadIdentityTokenFile"
-	SecretRegion                    = "region"
-	SecretUserData                  = "userData"
-	SecretNetworkID                 = "networkId"
+	SecretProjectID              = "projectId"
+	SecretProjectIDGardener      = "project-id"
+	SecretServiceAccountKey      = "serviceAccountKey"
+	SecretServiceAccountGardener = "serviceaccount.json"
+	SecretServiceAccountEmail    = "serviceAccountEmail"
+	SecretToken                  = "token"
+	SecretRegion                 = "region"
+	SecretUserData               = "userData"
+	SecretNetworkID              = "networkId"
 )
 
 // SecretIdentity lists the keys of a workload identity, SecretCredentials all keys with credentials
 // of the service account.
 var (
-	SecretIdentity    = []string{SecretServiceAccountEmail, SecretToken, SecretWorkloadIdentityTokenFile}
+	SecretIdentity    = []string{SecretServiceAccountEmail, SecretToken}
 	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
 )
 
@@ -50,12 +49,9 @@ type Secret struct {
 	// ServiceAccountEmail is the email address of the service account that trusts the workload
 	// identity. Required for a workload identity.
 	ServiceAccountEmail string `key:"serviceAccountEmail"`
-	// Token is the workload identity's token, a JWT of at most 16 KiB. A workload identity needs
-	// it or workloadIdentityTokenFile. It must never be logged.
+	// Token is the workload identity's token, a JWT of at most 16 KiB. Required for a workload
+	// identity. It must never be logged.
 	Token string `key:"token"`
-	// WorkloadIdentityTokenFile is the path of a file with the token, in the sidecar's container.
-	// It is ignored if the key token is set.
-	WorkloadIdentityTokenFile string `key:"workloadIdentityTokenFile"`
 	// Region is the default region, such as eu01. The value eu01-1 sets region eu01 and, if that is
 	// the region in use, the default zone eu01-1.
 	Region string `key:"region"`
@@ -97,13 +93,12 @@ func DecodeSecret(data map[string][]byte) (secret *Secret, errs field.ErrorList)
 		return cmp.Or(text(key), text(gardener))
 	}
 	secret = &Secret{
-		ProjectID:                 either(SecretProjectID, SecretProjectIDGardener),
-		ServiceAccountKey:         either(SecretServiceAccountKey, SecretServiceAccountGardener),
-		ServiceAccountEmail:       text(SecretServiceAccountEmail),
-		Token:                     text(SecretToken),
-		WorkloadIdentityTokenFile: text(SecretWorkloadIdentityTokenFile),
-		Region:                    text(SecretRegion),
-		NetworkID:                 text(SecretNetworkID),
+		ProjectID:           either(SecretProjectID, SecretProjectIDGardener),
+		ServiceAccountKey:   either(SecretServiceAccountKey, SecretServiceAccountGardener),
+		ServiceAccountEmail: text(SecretServiceAccountEmail),
+		Token:               text(SecretToken),
+		Region:              text(SecretRegion),
+		NetworkID:           text(SecretNetworkID),
 	}
 	if wrong := CheckLength(len(data[SecretUserData]), MaxUserData, SecretPath.Child(SecretUserData)); wrong != nil {
 		errs = append(errs, wrong...)
@@ -118,18 +113,14 @@ func DecodeSecret(data map[string][]byte) (secret *Secret, errs field.ErrorList)
 
 // HasIdentity reports whether any field of a workload identity is set.
 func (s *Secret) HasIdentity() bool {
-	return s.ServiceAccountEmail != "" || s.Token != "" || s.WorkloadIdentityTokenFile != ""
+	return s.ServiceAccountEmail != "" || s.Token != ""
 }
 
-// CredentialsKey returns the key of the credential in use: token, workloadIdentityTokenFile or
-// serviceAccountKey. Without any credentials it returns serviceAccountKey.
+// CredentialsKey returns the key of the credential in use: token or serviceAccountKey. Without any
+// credentials it returns serviceAccountKey.
 func (s *Secret) CredentialsKey() string {
-	switch {
-	case s.Token != "":
+	if s.Token != "" {
 		return SecretToken
-	case s.WorkloadIdentityTokenFile != "":
-		return SecretWorkloadIdentityTokenFile
-	default:
-		return SecretServiceAccountKey
 	}
+	return SecretServiceAccountKey
 }

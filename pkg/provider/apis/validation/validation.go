@@ -171,7 +171,7 @@ func ValidateSecret(secret *apis.Secret, path *field.Path) (errs field.ErrorList
 	case !secret.HasIdentity():
 		return errs
 	case secret.ServiceAccountKey != "":
-		values := []string{secret.ServiceAccountEmail, secret.Token, secret.WorkloadIdentityTokenFile}
+		values := []string{secret.ServiceAccountEmail, secret.Token}
 		for i, key := range apis.SecretIdentity {
 			if values[i] != "" {
 				errs = append(errs, field.Forbidden(path.Child(key),
@@ -185,9 +185,8 @@ func ValidateSecret(secret *apis.Secret, path *field.Path) (errs field.ErrorList
 	case len(check(secret.ServiceAccountEmail, "serviceAccountMails[]", email)) > 0:
 		errs = append(errs, field.Invalid(email, field.OmitValueType{}, limits["serviceAccountMails[]"].rule))
 	}
-	if secret.Token == "" && secret.WorkloadIdentityTokenFile == "" {
-		errs = append(errs, field.Required(path.Child(apis.SecretToken),
-			"must be the workload identity's token, or set "+apis.SecretWorkloadIdentityTokenFile))
+	if secret.Token == "" {
+		errs = append(errs, field.Required(path.Child(apis.SecretToken), "must be the workload identity's token"))
 	}
 	return errs
 }

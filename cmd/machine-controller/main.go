@@ -85,7 +85,6 @@ func newDriver(
 	showBuildInfo(registerer)
 	lead := newLeadership(server.LeaderElection)
 	lead.show(registerer)
-	registerer.MustRegister(newTargetToken(server.TargetKubeconfig))
 	spi.RegisterMetrics(registerer)
 	return provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),

@@ -4,14 +4,11 @@
 package provider
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,21 +59,6 @@ func TestEveryFieldIsSent(t *testing.T) {
 				t.Errorf("-set +sent:\n%s", diff)
 			}
 		})
-	}
-}
-
-// Tables and schemas are made from the types: hack/schema.
-func TestTheSampleShowsEveryField(t *testing.T) {
-	sample, err := os.ReadFile("../../samples/machine-class.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, sample, _ = bytes.Cut(sample, []byte("\nproviderSpec:\n"))
-	for path := range specLeaves() {
-		name := path[strings.LastIndex(path, ".")+1:]
-		if !regexp.MustCompile(`(?m)^ +(# +)?` + name + `:`).Match(sample) {
-			t.Errorf("samples/machine-class.yaml does not show %s", path)
-		}
 	}
 }
 

@@ -51,7 +51,6 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 		for method, call := range everyCall {
 			bubble(t, name+"/"+method, func(t *testing.T) {
 				r := newRig(t)
-				r.restartNow() // a Machine that never had a server would go
 				row.change(r)
 				var err error
 				log := logAt(t, "2", func() { err = call(r) })

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,30 +27,19 @@ type authenticated struct {
 	reads  *Reads
 }
 
-// RoundTrip sends the request with a token. After a 401 it drops the token and sends the request
-// once more with a new token: tokens can be revoked before they expire. A POST is sent again only
-// if the API itself, not a gateway, refused it.
+// RoundTrip sends the request with a token. After a 401, whoever said it, it drops the token and sends
+// the request once more with a new token: tokens can be revoked before they expire.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, token, err := a.send(request)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
 	a.tokens.drop(token)
-	isRepeated := true
-	switch request.Method {
-	case http.MethodPost:
-		isRepeated = !isForeign(response)
-	case http.MethodGet:
-		isRepeated = a.reads.Wait(request.Context()) == nil
-	}
-	if !isRepeated {
+	if request.Method == http.MethodGet && a.reads.Wait(request.Context()) != nil {
 		return response, nil
 	}
-	again, _, err := a.send(request)
-	if isHeldBack(err) && request.Context().Err() != nil { // there was no time for the repetition
-		again, err = response, nil
-	}
-	return again, err
+	response, _, err = a.send(request)
+	return response, err
 }
 
 // send returns the answer, and the request's token.
@@ -73,15 +61,17 @@ func (a *authenticated) send(request *http.Request) (*http.Response, string, err
 // one that has expired before, which renews it.
 const tokenLifetime = 9 * time.Minute
 
-// exchange asks a token endpoint for an access token, once, through the attempt. It presents a
+// exchange asks a token endpoint for an access token, once, over the transport. It presents a
 // signed assertion (key.go) or a workload identity's token (identity.go). A *CredentialsError means
 // that nothing was sent.
-type exchange func(attempt *tokenAttempt) (token string, err error)
+type exchange func(transport http.RoundTripper) (token string, err error)
 
 // tokenSource fetches and caches the access token of one service account. A fetch is not repeated at
 // once: its callers come again, and after a failure it pauses.
 type tokenSource struct {
 	exchange exchange
+	// endpoint is the URL of the token endpoint, for errors.
+	endpoint string
 	next     http.RoundTripper
 	clock    clock.Clock
 	jitter   func() float64
@@ -154,8 +144,8 @@ func (t *tokenSource) drop(refused string) {
 	}
 }
 
-// accessToken calls one of the SDK's flows, and recovers from panics: the SDK panics on some
-// answers, crypto/rsa on a key that has an even factor.
+// accessToken calls one of the SDK's flows, and recovers from panics: crypto/rsa panics on a key that
+// has an even factor.
 func accessToken(flow interface{ GetAccessToken() (string, error) }) (token string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -165,62 +155,18 @@ func accessToken(flow interface{ GetAccessToken() (string, error) }) (token stri
 	return flow.GetAccessToken()
 }
 
-// fetch makes one exchange.
+// fetch makes one exchange. Its errors do not repeat what the endpoint answered: it may be the
+// assertion, and Gardener takes the SDK's error about a page that is not JSON for wrong credentials.
 func (t *tokenSource) fetch() (string, error) {
-	attempt := &tokenAttempt{next: t.next}
-	token, err := t.exchange(attempt)
-	switch {
-	case IsRefused(err): // nothing was sent
-		return "", err
-	case err != nil && !attempt.received:
-		if request := (*url.Error)(nil); errors.As(err, &request) {
-			err = errors.New(ownText(request.Err))
-		}
-		return "", &TokenError{Err: fmt.Errorf("fetching an access token from %s: %w", cut(attempt.host), err)}
-	case err != nil, !isHeaderValue(token):
-		return "", tokenFailure(err, attempt)
-	}
-	return token, nil
-}
-
-// tokenAttempt is the transport of one exchange. It notes whether the request was sent and
-// answered.
-type tokenAttempt struct {
-	next           http.RoundTripper
-	sent, received bool
-	// host is the token endpoint's.
-	host string
-	// date is the answer's Date header; zero without one.
-	date time.Time
-}
-
-// RoundTrip implements http.RoundTripper.
-func (a *tokenAttempt) RoundTrip(request *http.Request) (*http.Response, error) {
-	a.sent, a.host = true, request.URL.Host
-	response, err := a.next.RoundTrip(request)
-	if a.received = err == nil; a.received {
-		a.date = Date(response.Header)
-	}
-	return response, err
-}
-
-// Date returns the time in the Date header, which is the server's clock in whole seconds; the zero
-// time if the header is missing or invalid.
-func Date(header http.Header) time.Time {
-	date, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
-	return date
-}
-
-// tokenFailure returns the error for an answer without a usable token; err is the SDK's. The body
-// is dropped: it may repeat the assertion, and Gardener takes the SDK's error about a page that is
-// not JSON for wrong credentials.
-func tokenFailure(err error, attempt *tokenAttempt) error {
-	failure := &TokenError{Date: attempt.date}
+	token, err := t.exchange(t.next)
 	var answer *oapierror.GenericOpenAPIError
+	var unanswered *url.Error
+	failure := &TokenError{}
 	switch {
+	case err == nil && token != "", IsRefused(err):
+		return token, err
+	case errors.As(err, &unanswered):
+		failure.Err = errors.New(cut(unanswered.Err.Error()))
 	case !errors.As(err, &answer):
 		failure.Err = errors.New("the token endpoint answered without a usable access token")
 	case isRefusal(answer.StatusCode, answer.Body):
@@ -229,8 +175,8 @@ func tokenFailure(err error, attempt *tokenAttempt) error {
 	default:
 		failure.Err = fmt.Errorf("the token endpoint or a gateway in front of it failed with status %d", answer.StatusCode)
 	}
-	failure.Err = fmt.Errorf("fetching an access token from %s: %w", cut(attempt.host), failure.Err)
-	return failure
+	failure.Err = fmt.Errorf("fetching an access token from %s: %w", cut(t.endpoint), failure.Err)
+	return "", failure
 }
 
 var (
@@ -253,17 +199,11 @@ func isRefusal(status int, body []byte) bool {
 		return false
 	}
 	var answer struct {
-		Error any `json:"error"` // a text, if it is the endpoint's own
+		Error string `json:"error"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
 		return false
 	}
 	said, _ := Message(body)
-	code, _ := answer.Error.(string)
-	return slices.Contains(refusals, code) || keyNotFound.MatchString(said)
-}
-
-// isHeaderValue reports whether the token is valid in a header.
-func isHeaderValue(token string) bool {
-	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	return slices.Contains(refusals, answer.Error) || keyNotFound.MatchString(said)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // CredentialsError means that the credentials cannot be used, as found without an API call. The
@@ -38,9 +37,6 @@ type TokenError struct {
 	// Refused reports whether the endpoint refused the credentials; it is false if the endpoint was
 	// unreachable or failed.
 	Refused bool
-	// Date is the Date header of the token endpoint's answer; the zero time if it is missing. It
-	// reveals a wrong local clock, for which the endpoint may refuse a signed assertion.
-	Date time.Time
 	// Err is the cause. Its text contains neither tokens nor keys.
 	Err error
 }

@@ -57,23 +57,23 @@ var apiServerAudience = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*:)?/*kuber
 
 // identityExchange returns an exchange that uses the SDK's flow for workload identities once. All
 // fields are set, because the flow takes unset ones from the environment.
-func identityExchange(config Config, email, token string, clock clock.PassiveClock) (exchange, error) {
+func identityExchange(tokenURL, email, token string, clock clock.PassiveClock) (exchange, error) {
 	if email == "" {
 		return nil, identityError("serviceAccountEmail is missing")
 	}
 	if _, err := InspectIdentity(token, clock.Now()); err != nil {
 		return nil, err
 	}
-	return func(attempt *tokenAttempt) (string, error) {
+	return func(transport http.RoundTripper) (string, error) {
 		if _, err := InspectIdentity(token, clock.Now()); err != nil {
-			return "", err
+			return "", err // it has expired meanwhile
 		}
 		flow := &clients.WorkloadIdentityFederationFlow{}
 		err := flow.Init(&clients.WorkloadIdentityFederationFlowConfig{
-			TokenUrl:               config.IdentityEndpoint(),
+			TokenUrl:               tokenURL,
 			ClientID:               email,
-			HTTPTransport:          attempt,
-			AuthHTTPClient:         &http.Client{Transport: attempt, CheckRedirect: refuseRedirects},
+			HTTPTransport:          transport,
+			AuthHTTPClient:         &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
 			FederatedTokenFunction: func(context.Context) (string, error) { return token, nil },
 		})
 		if err != nil {

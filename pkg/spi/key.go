@@ -88,18 +88,12 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 			missing = append(missing, "credentials."+field.name)
 		}
 	}
-	if len(missing) == 0 {
-		return key, nil
+	if len(missing) > 0 {
+		return nil, keyError("lacks %s: use the whole file that STACKIT issued when the key was created, or create "+
+			"a new key", strings.Join(missing, ", "))
 	}
-	remedy := "use the whole file that STACKIT issued when the key was created, or create a new key"
-	if len(missing) == 1 && privateKey(key) == "" && key.KeyOrigin == userProvided {
-		remedy = "you generated the key pair, so STACKIT does not have the private key; add it to this field, in PEM form"
-	}
-	return nil, keyError("lacks %s: %s", strings.Join(missing, ", "), remedy)
+	return key, nil
 }
-
-// userProvided is the keyOrigin of a key whose key pair the user generated.
-const userProvided = "USER_PROVIDED"
 
 func keyError(format string, args ...any) error {
 	return &CredentialsError{Reason: "the service-account key " + fmt.Sprintf(format, args...)}
@@ -143,27 +137,17 @@ func isBase64(text string) bool {
 // keyPath matches what is a path rather than a key.
 var keyPath = regexp.MustCompile(`^(file:|~|\.{0,2}/)[^\n{]*$|^[^\n{]*\.json$`)
 
-var (
-	// errPrivateKey means that the private key cannot be read.
-	errPrivateKey = keyError("has a credentials.privateKey that cannot be used: must be an RSA key in PEM form, " +
-		"without a passphrase" + orNewKey)
-	// errCannotSign means that the private key can be read but cannot sign.
-	errCannotSign = keyError("has a credentials.privateKey that cannot sign" + orNewKey)
-)
-
-const orNewKey = ": use the private key that belongs to this service-account key, or create a new key"
-
-// keyExchange returns an exchange that uses the SDK's key flow once. Each exchange has a new flow,
-// because a second call of a flow panics on a token without expiry (SDK core v0.27.1,
-// clients/auth_flow.go). A key that cannot work is refused at once.
-func keyExchange(config Config, keyJSON string) (exchange, error) {
+// keyExchange returns an exchange that uses the SDK's key flow once, and the URL of the token endpoint.
+// Each exchange has a new flow, because a second call of a flow panics on a token without expiry (SDK
+// core v0.27.1, clients/auth_flow.go). A key that cannot work is refused at once.
+func keyExchange(config Config, keyJSON string) (exchange, string, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	tokenURL, err := config.tokenEndpoint(key.Credentials.TokenEndpoint)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	newFlow := func(transport http.RoundTripper) (*clients.KeyFlow, error) {
 		flow := &clients.KeyFlow{}
@@ -174,22 +158,19 @@ func keyExchange(config Config, keyJSON string) (exchange, error) {
 			AuthHTTPClient:    &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
 		})
 		if err != nil {
-			return nil, errPrivateKey
+			return nil, keyError("has a credentials.privateKey that cannot be used: must be an RSA key in PEM form, without a " +
+				"passphrase: use the private key that belongs to this service-account key, or create a new key")
 		}
 		return flow, nil
 	}
 	if _, err := newFlow(nil); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return func(attempt *tokenAttempt) (string, error) {
-		flow, err := newFlow(attempt)
+	return func(transport http.RoundTripper) (string, error) {
+		flow, err := newFlow(transport)
 		if err != nil {
 			return "", err
 		}
-		token, err := accessToken(flow)
-		if err != nil && !attempt.sent {
-			return "", errCannotSign
-		}
-		return token, err
-	}, nil
+		return accessToken(flow)
+	}, tokenURL, nil
 }

@@ -16,12 +16,8 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/pages"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-// Each row of the page's threats names tests that fail without it.
-func TestThePageNamesTestsThatExist(t *testing.T) { pages.HaveTests(t, "README.md") }
 
 // Calls of all sessions share the limit of the process.
 func TestTheLimitOfTheProcess(t *testing.T) {

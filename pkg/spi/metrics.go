@@ -96,7 +96,7 @@ func (m *metered) observe(request *http.Request, response *http.Response, err er
 	if err == nil {
 		code, requestID = response.StatusCode, RequestID(response.Header)
 	} else {
-		text = ownText(err)
+		text = cut(err.Error())
 	}
 	labels := []string{m.config.hostLabel(request.URL.Host), request.Method, operation, statusLabel(code)}
 	mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, resource).Inc()

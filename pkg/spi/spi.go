@@ -176,27 +176,31 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.Ro
 	}
 	chain = &paced{next: limits, clock: s.Clock, jitter: s.Jitter, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		exchange, err := s.newExchange(credentials)
+		exchange, endpoint, err := s.newExchange(credentials)
 		if err != nil {
 			return nil, err
 		}
-		tokens := &tokenSource{exchange: exchange, next: attempt(true, maxTokenAnswer), clock: s.Clock, jitter: s.Jitter}
+		tokens := &tokenSource{exchange: exchange, endpoint: endpoint, next: attempt(true, maxTokenAnswer),
+			clock: s.Clock, jitter: s.Jitter}
 		chain = &authenticated{next: chain, tokens: tokens, reads: reads}
 	}
 	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
 }
 
-// newExchange returns the exchange for the credentials, or an error if they cannot work.
-func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
+// newExchange returns the exchange for the credentials and the URL of their token endpoint, or an error
+// if they cannot work.
+func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, string, error) {
 	switch {
 	case c == Credentials{ProjectID: c.ProjectID}:
-		return nil, ErrNoCredentials
+		return nil, "", ErrNoCredentials
 	case c.ServiceAccountKey == "":
-		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, s.Clock)
+		endpoint := s.Config.IdentityEndpoint()
+		exchange, err := identityExchange(endpoint, c.ServiceAccountEmail, c.Token, s.Clock)
+		return exchange, endpoint, err
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
 		return keyExchange(s.Config, c.ServiceAccountKey)
 	default:
-		return nil, &CredentialsError{
+		return nil, "", &CredentialsError{
 			Reason: "the service account has both a key and a workload identity: set only one of them",
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -176,16 +175,6 @@ func rewound(request *http.Request) (*http.Request, error) {
 	}
 	try.Body = body
 	return try, nil
-}
-
-// ownText returns the text of an unanswered request's error without text from the server: net/http
-// quotes lines that it cannot parse, and a key's author may have chosen the server.
-func ownText(err error) string {
-	text, _, isQuoting := strings.Cut(err.Error(), `"`)
-	if isQuoting {
-		text = strings.TrimRight(text, " :(")
-	}
-	return cut(text)
 }
 
 // refuseRedirects returns redirects as answers: the API has none, and following one would send the

@@ -419,7 +419,7 @@ func Ask[T any](
 	var response *http.Response
 	value, err = Read(sdkruntime.WithCaptureHTTPResponse(ctx, &response), account, call)
 	if response != nil {
-		date = spi.Date(response.Header)
+		date, _ = http.ParseTime(response.Header.Get("Date"))
 	}
 	if err != nil {
 		err = provider.NewAPIError("reading "+what, response, err)

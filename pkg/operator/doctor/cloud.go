@@ -59,10 +59,6 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 		return struct{}{}, read.call(p, ctx)
 	})
 	got.err, got.date, got.end = err, date, p.Clock.Now()
-	var token *spi.TokenError
-	if errors.As(err, &token) {
-		got.date = token.Date
-	}
 	return got
 }
 

@@ -254,10 +254,8 @@ func TestFindings(t *testing.T) {
 				"Invalid value: the service-account key is not the JSON"}},
 		"key in base64": {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "eyJ0aGUiOiJjYW5hcnkifQ==" # {`},
 			1, []string{"Invalid value: the service-account key is encoded in base64: use the JSON itself"}},
-		"key of the user's own, without its private part": {[]string{`\"GENERATED\"`, `\"USER_PROVIDED\"`, `\"privateKey\"`,
-			`\"other\"`},
-			1, []string{"lacks credentials.privateKey: " +
-				"you generated the key pair, so STACKIT does not have the private key; add it to this field"}},
+		"key without its private part": {[]string{`\"privateKey\"`, `\"other\"`},
+			1, []string{"lacks credentials.privateKey: use the whole file"}},
 		"key of another host": {[]string{"https://accounts.stackit.cloud/oauth", "https://accounts.example/oauth"},
 			1, []string{"credentials.tokenEndpoint must be https://<host>/<path>"}},
 		"key that is switched off": {[]string{`\"active\": true`, `\"active\": false`},

@@ -79,23 +79,17 @@ func startFence(election options.LeaderElectionConfiguration) *spi.Fence {
 	if !election.LeaderElect {
 		return nil
 	}
-	fence := spi.NewFence(clock.RealClock{}, toleratedPause(election), holdAfterPause(election))
+	// Within a lease of the pause's end client-go has either renewed it, which proves that no other process led, or
+	// ended this process.
+	fence := spi.NewFence(clock.RealClock{}, toleratedPause(election), election.LeaseDuration.Duration)
 	go fence.Run(context.Background())
 	return fence
 }
 
-// shortestPause is the minimum of toleratedPause: a loaded computer pauses processes for a short time.
-const shortestPause = time.Second
-
 // toleratedPause is the longest pause after which the leader still holds its lease. client-go starts to renew it a
 // RetryPeriod after the last renewal, and tries for RenewDeadline; other replicas take the lease after LeaseDuration.
+// A loaded computer pauses processes for a short time: at least a second is tolerated.
 func toleratedPause(election options.LeaderElectionConfiguration) time.Duration {
 	spare := election.LeaseDuration.Duration - election.RenewDeadline.Duration - election.RetryPeriod.Duration
-	return max(shortestPause, spare)
-}
-
-// holdAfterPause is the time after a pause by which client-go has either renewed the lease, which proves that no other
-// process led, or ended the process: RetryPeriod plus RenewDeadline plus a second; at least LeaseDuration.
-func holdAfterPause(election options.LeaderElectionConfiguration) time.Duration {
-	return max(election.LeaseDuration.Duration, election.RenewDeadline.Duration+election.RetryPeriod.Duration+time.Second)
+	return max(time.Second, spare)
 }

@@ -6,8 +6,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -91,33 +89,4 @@ func TestMetricsAreCurrent(t *testing.T) {
 		}
 	}
 	reference.Current(t, "../../kubernetes/monitoring/README.md", "metrics", metrics(t), *update)
-}
-
-// What the code names stackit_ is registered: one that is made and fed, and not registered, is never served.
-func TestEveryMetricIsRegistered(t *testing.T) {
-	table, found := metrics(t), 0
-	for _, pattern := range []string{"*.go", "../../pkg/*/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			for _, name := range regexp.MustCompile(`"(stackit_\w+)"`).FindAllStringSubmatch(string(source), -1) {
-				found++
-				if !strings.Contains(table, "| `"+name[1]+"` |") {
-					t.Errorf("%s has %s, which nothing registers", file, name[1])
-				}
-			}
-		}
-	}
-	if found < 10 {
-		t.Errorf("only %d metrics are found", found)
-	}
 }

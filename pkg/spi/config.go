@@ -26,8 +26,8 @@ const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
 // Environment variables that ConfigFromEnvironment reads.
 const (
-	// EnvAPIEndpoint and EnvIaaSEndpoint both override the URL of the IaaS API; different values are
-	// an error. Gardener sets EnvIaaSEndpoint.
+	// EnvAPIEndpoint and EnvIaaSEndpoint both override the URL of the IaaS API; EnvAPIEndpoint wins.
+	// Gardener sets EnvIaaSEndpoint.
 	EnvAPIEndpoint  = "STACKIT_API_ENDPOINT"
 	EnvIaaSEndpoint = "STACKIT_IAAS_ENDPOINT"
 	// EnvTokenURL overrides the URL of the token endpoint for service-account keys, including the URL
@@ -58,16 +58,12 @@ type Config struct {
 // (os.LookupEnv). The error gives the variable, the problem and the valid values.
 func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	get := func(name string) string { value, _ := lookup(name); return value }
-	// The SDK appends paths that begin with a slash.
-	endpoint, iaasEndpoint := strings.TrimRight(get(EnvAPIEndpoint), "/"), strings.TrimRight(get(EnvIaaSEndpoint), "/")
-	if endpoint != "" && iaasEndpoint != "" && endpoint != iaasEndpoint {
-		return Config{}, fmt.Errorf("%s and %s have the same meaning but different values: set only one of them",
-			EnvAPIEndpoint, EnvIaaSEndpoint)
-	}
 	name := EnvAPIEndpoint
-	if endpoint == "" {
-		name, endpoint = EnvIaaSEndpoint, iaasEndpoint
+	if get(name) == "" {
+		name = EnvIaaSEndpoint
 	}
+	// The SDK appends paths that begin with a slash.
+	endpoint := strings.TrimRight(get(name), "/")
 	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL), IdentityURL: get(EnvIdentityURL)}
 	if noAuth := get(EnvNoAuth); noAuth != "" {
 		var err error

@@ -28,7 +28,7 @@ type Fence struct {
 	hold time.Duration
 
 	mu sync.Mutex
-	// ticked is when the process was last seen running.
+	// ticked is when the process was last seen running, by the wall clock.
 	ticked time.Time
 	// heldUntil is when the last pause stops holding attempts back; zero without a pause.
 	heldUntil time.Time
@@ -39,7 +39,7 @@ type Fence struct {
 // exceed 500 ms. hold is the time after a pause during which no attempt is sent. The sidecar's
 // values are in cmd/machine-controller/leading.go.
 func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
-	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
+	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now().Round(0)}
 }
 
 // Run ticks every 500 ms until ctx ends. Without these ticks, the Fence would take every idle time
@@ -64,13 +64,13 @@ func (f *Fence) tick() (held time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	// By the wall clock, too: the monotonic one stands still while a computer sleeps.
-	if stood := max(now.Sub(f.ticked), now.Round(0).Sub(f.ticked.Round(0))); stood > f.tolerated {
+	// By the wall clock: the monotonic one stands still while a computer sleeps.
+	if stood := now.Round(0).Sub(f.ticked); stood > f.tolerated {
 		klog.InfoS("Process was paused; holding back API calls because another sidecar may be the leader now",
 			"pausedFor", stood, "holdFor", f.hold)
 		f.heldUntil = now.Add(f.hold)
 	}
-	f.ticked = now
+	f.ticked = now.Round(0)
 	return f.heldUntil.Sub(now)
 }
 

@@ -125,5 +125,5 @@ func (r *Reads) note(began time.Time, response *http.Response) {
 	default:
 		r.length = 0
 	}
-	r.holdFor(retryAfter(response, now), now, r.jitter())
+	r.holdFor(retryAfter(response), now, r.jitter())
 }

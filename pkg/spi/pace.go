@@ -189,7 +189,7 @@ func (p *paced) note(request *http.Request, k *kind, began time.Time, response *
 			k.status = response.StatusCode
 		}
 		k.lengthen(began, now, p.jitter())
-		k.holdFor(retryAfter(response, now), now, p.jitter())
+		k.holdFor(retryAfter(response), now, p.jitter())
 	}
 }
 
@@ -209,21 +209,18 @@ func isFailure(response *http.Response, err error) bool {
 	}
 }
 
-// maxRetryAfter is the longest wait that a Retry-After header can ask for.
-const maxRetryAfter = 60 * time.Second
+// maxRetryAfter is the longest wait that a Retry-After header can ask for, in seconds.
+const maxRetryAfter = 60
 
-// retryAfter returns the Retry-After of a 429 or 503, given in seconds or as a date; 0 without one.
-func retryAfter(response *http.Response, now time.Time) time.Duration {
+// retryAfter returns the Retry-After of a 429 or 503 in seconds; 0 without one.
+func retryAfter(response *http.Response) time.Duration {
 	if response == nil ||
 		response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
-	value := response.Header.Get("Retry-After")
-	wait := time.Duration(0)
-	if seconds, err := strconv.Atoi(value); err == nil {
-		wait = time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
-	} else if date, err := http.ParseTime(value); err == nil {
-		wait = date.Sub(now)
+	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	if err != nil {
+		return 0
 	}
-	return max(0, min(wait, maxRetryAfter))
+	return time.Duration(max(0, min(seconds, maxRetryAfter))) * time.Second
 }

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Needs Go and make, and ps for test-integration and check; uses a C compiler and Chromium if
-# they are there. Works with the GNU make 3.81 that macOS has.
+# Needs Go and make, and ps for test-integration and check; uses a C compiler if
+# it is there. Works with the GNU make 3.81 that macOS has.
 # Everything built lands in bin/, which git ignores.
 
 SHELL := /bin/sh
@@ -122,9 +122,6 @@ start-join:
 		echo "The environment of 'make dev' has a sidecar of its own, and two would disturb each other:" \
 			"run 'make dev SIDECAR=none' instead." >&2; exit 2; }
 
-.PHONY: stackit
-stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmock/README.md shows it.
-
 ##@ Build and test
 
 # Plain flags, so that tests find the same packages compiled. The manager is that of go.mod.
@@ -218,23 +215,21 @@ build-debug: $(BIN)/dlv
 
 # Each promise once, in minutes: the unit tests keep two cores busy, and beside them specs mostly wait.
 .PHONY: test
-test: localenv race-note ## What to run before a push: -unit, -programs, -monitoring, a journey for each capability. 8 minutes.
+test: localenv race-note ## What to run before a push: -unit, -e2e, -programs, -monitoring. 8 minutes.
 	@$(MAKE) -j2 test-unit test-beside-unit
 .PHONY: test-beside-unit
 test-beside-unit:
-	@$(MAKE) -j1 test-journeys test-programs test-monitoring
+	@$(MAKE) -j1 test-e2e test-programs test-monitoring
 
 # What 'make test' leaves out: it waits, or takes the tests once more in a costlier way. What has deadlines in real
 # time runs beside what waits. The simulation computes in virtual time: with the lowest priority, it takes what the
 # others leave.
-.PHONY: test-all test-rest test-in-real-time test-beside-specs simulate-beside
+.PHONY: test-all test-rest test-in-real-time simulate-beside
 test-all: test test-rest ## Every test but those of a real project.
 test-rest: localenv
 	@$(MAKE) -j2 test-in-real-time simulate-beside
 test-in-real-time:
 	@$(MAKE) -j3 test-race test-integration test-localenv
-	@$(MAKE) -j2 test-other-specs test-beside-specs
-test-beside-specs:
 	@$(MAKE) -j1 test-cloud-mock test-image
 simulate-beside:
 	@nice -n 19 $(MAKE) simulate
@@ -262,16 +257,10 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 # Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy. Without the race
 # detector: it would not see into the programs, and the mock and the local environment have tests of their own.
 PROCS  ?= 8
-SPECS  ?=
-JOURNEY := journey
-.PHONY: test-e2e test-journeys test-other-specs
-test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
+.PHONY: test-e2e
+test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
 	@$(BIN)/ginkgo run --procs=$(PROCS) --randomize-all --fail-on-empty --timeout=60m \
-		$(if $(FOCUS),--focus='$(FOCUS)') $(if $(SPECS),--label-filter='$(SPECS)') $(GINKGOFLAGS) $(E2E_PKG)
-test-journeys:
-	@$(MAKE) test-e2e SPECS='$(JOURNEY)'
-test-other-specs:
-	@$(MAKE) test-e2e SPECS='!$(JOURNEY)'
+		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
 .PHONY: test-localenv
 test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment.
@@ -525,10 +514,6 @@ $(BIN)/setup-envtest: hack/tools/envtest/go.mod hack/tools/envtest/go.sum
 
 $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 	$(GO_BUILD) -C hack/tools/controlplane -o "$(CURDIR)/$@" k8s.io/kubernetes/cmd/kubectl
-	@touch $@
-
-$(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
-	$(GO_BUILD) -C hack/tools/stackit -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

@@ -115,7 +115,6 @@ func TestPagesNameTheVersionsInUse(t *testing.T) {
 			"README.md":                          "Built from machine-controller-manager %s with",
 			"kubernetes/upgrade.md":              "the one in [go.mod](../go.mod), %s |",
 			"kubernetes/control/deployment.yaml": "/machine-controller-manager:%s\n"},
-		`hack/tools/stackit/go.mod stackitcloud/stackit-cli (v\S+)`: {"kubernetes/runbooks.md": "tried with %s.\n"},
 		`Makefile \nENVTEST_VERSION := (\d+\.\d+)`: {
 			"README.md": "against Kubernetes %s.", "kubernetes/upgrade.md": "| tested with %s |"},
 	} {

@@ -121,7 +121,7 @@ func machineLabels(machine, class, cluster string) map[string]string {
 	}
 }
 
-var _ = Describe("kubectl mcm-stackit", journey, func() {
+var _ = Describe("kubectl mcm-stackit", func() {
 	It("is a plugin that kubectl finds, completes and runs", func(ctx SpecContext) {
 		kubectl := newPlugin()
 		Expect(kubectl.run(ctx, "plugin", "list", "--name-only")).To(And(

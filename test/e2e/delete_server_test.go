@@ -29,7 +29,7 @@ import (
 // by the Date of its answers.
 const apiAhead = 2 * time.Hour
 
-var _ = Describe("mcm-stackit delete server", longest, journey, func() {
+var _ = Describe("mcm-stackit delete server", longest, func() {
 	It("deletes the orphans that are named, once the cluster's name is typed, and nothing else", func(ctx SpecContext) {
 		old := func(cloud http.Handler) http.Handler {
 			watched := conformance.Watch(GinkgoT(), cloud)

@@ -38,7 +38,7 @@ const afterCrash = 30*time.Second + upTimeout
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
 	It("makes and removes machines in one cluster, "+
-		"with and without a key, and uses its rights", journey, func(ctx SpecContext) {
+		"with and without a key, and uses its rights", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(),
 			localenv.WithoutSidecar()))
 		user := serviceAccount{c.env.Namespace(), account}

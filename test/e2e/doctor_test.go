@@ -20,7 +20,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("mcm-stackit", Ordered, journey, func() {
+var _ = Describe("mcm-stackit", Ordered, func() {
 	var c *cluster
 	var mcm *command
 

@@ -23,7 +23,7 @@ import (
 
 // As in Gardener: the Machines are in the seed, to which the operator is logged in, and the Nodes
 // are in another cluster.
-var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, journey, func() {
+var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func() {
 	var (
 		c       *cluster
 		command *command

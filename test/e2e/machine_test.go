@@ -34,7 +34,7 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 	Eventually(ctx, c.machine(machine)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(phase))
 }
 
-var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func() {
+var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	var env *localenv.Env
 
 	BeforeAll(func(ctx SpecContext) {
@@ -181,7 +181,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, journey, func
 	})
 })
 
-var _ = Describe("A class with fallbacks", long, journey, func() {
+var _ = Describe("A class with fallbacks", long, func() {
 	It("runs its Machines in another zone while its own is full", func(ctx SpecContext) {
 		const boot = 10 * time.Second
 		c := newCluster(startEnvironment(ctx,

@@ -5,8 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,7 +106,7 @@ func (p *migrationPage) stop(ctx SpecContext, c *cluster, deployment *appsv1.Dep
 }
 
 // A PATCH of this cloud replaces labels, which is harder than to merge them.
-var _ = Describe("The page kubernetes/migration.md", Ordered, long, journey, func() {
+var _ = Describe("The page kubernetes/migration.md", Ordered, long, func() {
 	var env *localenv.Env
 
 	BeforeAll(func(ctx SpecContext) {
@@ -191,65 +189,6 @@ var _ = Describe("The page kubernetes/migration.md", Ordered, long, journey, fun
 		})
 		Expect(c.serverIDs()).To(ConsistOf(servers["os-second"], servers["os-third"]))
 	}, NodeTimeout(10*time.Minute))
-
-	It("labels servers, stops where one is another's or a label is lost, and goes on there", func(ctx SpecContext) {
-		c := newQuietCluster(ctx, env)
-		c.createSecret(ctx, nil)
-		c.createClass(ctx, "worker", specWith(nil))
-		page, cli := newMigrationPage(c), newCLI(c.env.CloudURL())
-		cli.authenticate(ctx, c.env.ServiceAccountKey())
-		page.env = append(append(page.env, cli.env...), "PATH="+page.folder+":"+filepath.Dir(cli.path)+":"+os.Getenv("PATH"))
-		const id = "stackit://" + iaasmock.DefaultProjectID + "/"
-		servers := map[string]string{}
-		for machine, providerID := range map[string]string{
-			"first": id, "openstack": "openstack:///eu01/", "second": id, "short": "stackit://", "third": id,
-		} {
-			servers[machine] = c.makeServer(ctx, machine, map[string]string{"team": "a"})
-			made := c.createMachine(ctx, machine, "worker")
-			change(ctx, c, made, func() { made.Spec.ProviderID = providerID + servers[machine] })
-		}
-		labels := func() map[string]map[string]string {
-			found := map[string]map[string]string{}
-			for machine, id := range servers {
-				server, _ := c.env.Cloud().Server(id)
-				found[machine] = server.Labels
-			}
-			return found
-		}
-		label := func(machine, key, value string) {
-			_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, servers[machine]).
-				UpdateServerPayload(iaas.UpdateServerPayload{Labels: map[string]any{key: value, "team": "a"}}).Execute()
-			Expect(err).NotTo(HaveOccurred())
-		}
-		bare := map[string]string{"team": "a"}
-		done := func(machine string) map[string]string {
-			all := machineLabels(machine, "worker", clusterName)
-			all["team"] = "a"
-			return all
-		}
-
-		By("stopping at a server that is another cluster's")
-		label("second", clusterLabel, "other")
-		other := map[string]string{"team": "a", clusterLabel: "other"}
-		Expect(page.run(ctx, "stackit server update")).To(ContainSubstring("Stopped at second, server " + servers["second"]))
-		Expect(labels()).To(Equal(map[string]map[string]string{
-			"first": done("first"), "openstack": bare, "second": other, "short": bare, "third": bare}))
-
-		By("stopping at the first answer that lacks a label")
-		label("second", clusterLabel, clusterName)
-		lacking := fmt.Sprintf(`{"id": %q, "name": "second", "machineType": %q, "labels": {"team": "a"}}`,
-			servers["second"], iaasmock.DefaultMachineType)
-		c.env.Cloud().Inject(iaasmock.Fault{
-			Operation: "UpdateServer", Server: servers["second"], Status: http.StatusOK, Count: 1, Body: lacking,
-		})
-		Expect(page.run(ctx, "stackit server update")).To(ContainSubstring("Stopped at second, server "))
-		Expect(labels()).To(HaveKeyWithValue("third", bare))
-
-		By("going on where it stopped")
-		Expect(page.run(ctx, "stackit server update")).NotTo(ContainSubstring("Stopped"))
-		Expect(labels()).To(Equal(map[string]map[string]string{
-			"first": done("first"), "openstack": bare, "second": done("second"), "short": bare, "third": done("third")}))
-	}, NodeTimeout(cliTimeout))
 })
 
 // openStackWorld makes what Gardener's OpenStack provider leaves: Machines, one of which has no ID

@@ -35,7 +35,7 @@ import (
 )
 
 var _ = Describe("The manifests under kubernetes/", short, func() {
-	It("let in who scrapes, let out to STACKIT and API servers, and give no token to who does not ask", journey, func() {
+	It("let in who scrapes, let out to STACKIT and API servers, and give no token to who does not ask", func() {
 		control := render("kubernetes/control")
 		policy := only[networkingv1.NetworkPolicy](control, "NetworkPolicy")
 		deployment := only[appsv1.Deployment](control, "Deployment")

@@ -45,9 +45,6 @@ const (
 	short   = SpecPriority(-1)
 )
 
-// journey are the specs of make test: one for each thing that users do.
-var journey = Label("journey")
-
 func TestE2E(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane: make test-e2e")

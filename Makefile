@@ -129,7 +129,7 @@ MCM := github.com/gardener/machine-controller-manager
 .PHONY: localenv
 localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) $(BIN)/localenv/crds ## Build or download what local environments run: etcd, kube-apiserver, manager, sidecar.
 	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
-	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller ./hack/scale/instant $(MCM)/cmd/machine-controller-manager
+	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller $(MCM)/cmd/machine-controller-manager
 
 # The folder is moved last: one that is not complete does not count.
 $(BIN)/localenv/crds: go.mod
@@ -343,15 +343,12 @@ bench-baseline: ## Run the benchmarks and save the result as the baseline.
 bench-short: ## Run each benchmark once; those that count API calls fail if there are too many.
 	@$(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(bench_pkgs)
 
-# DRIVER=instant measures the floor: a driver that answers at once. FAULTS is the
-# share of API calls that are answered with 503.
-N      ?= 500
-FAULTS ?= 0.01
+N ?= 200
 .PHONY: scale
-scale: localenv ## Time N (500) machines up, rolled, down; DRIVER=instant is the floor; FAULTS=0 without 503s.
-	@echo "Building $(BIN)/scale/measure"
-	@$(GO_BUILD) -o $(BIN)/scale/measure ./hack/scale
-	@exec $(BIN)/scale/measure --machines $(N) $(if $(filter instant,$(DRIVER)),--instant) --faults $(FAULTS) $(ARGS)
+scale: localenv ## Time N (200) machines up and down, with this driver and with one that answers at once.
+	@echo "Building $(BIN)/localenv/scale"
+	@$(GO_BUILD) -o $(BIN)/localenv/scale ./hack/scale
+	@exec $(BIN)/localenv/scale --machines $(N)
 
 FUZZTIME ?= 10s
 .PHONY: fuzz

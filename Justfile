@@ -9,7 +9,7 @@ set positional-arguments
 help *args:
     @make help "$@"
 
-# Local environment with the samples applied and a live table, until Ctrl-C.
+# Local environment with the samples applied, until Ctrl-C.
 dev *args:
     @make dev "$@"
 
@@ -81,7 +81,7 @@ vulncheck *args:
 bench *args:
     @make bench "$@"
 
-# Measure many machines: just scale N=200 DRIVER=instant
+# Measure many machines: just scale N=200
 scale *args:
     @make scale "$@"
 

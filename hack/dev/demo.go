@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,65 +20,55 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// stepLimit limits a step to several times its usual duration: the manager itself waits for fixed times (25 s to
-// delete a machine), and the computer may be slow.
-const stepLimit = 5 * time.Minute
+const (
+	// stepLimit limits a step to several times its usual duration: the manager itself waits for fixed times (25 s to
+	// delete a machine), and the computer may be slow.
+	stepLimit = 5 * time.Minute
+	// lookEvery is the interval at which the state is read.
+	lookEvery = 300 * time.Millisecond
+)
 
-// step is one stage of the tour.
+// step is one stage of the tour: a change, and the goal that ends it.
 type step struct {
 	title string
-	// begin starts the step's change.
 	begin func(context.Context) error
-	// reached returns nil once the step's goal is reached, else an error with what is missing.
-	reached func(state) error
-}
-
-// tour is a running demo.
-type tour struct {
-	view *view
-	look func(context.Context) (state, error)
-	// env reports when a part of the environment has died, and which.
-	env interface {
-		Done() <-chan struct{}
-		Err() error
-	}
+	want  int
+	class string
 }
 
 // demo runs the tour. It fails if a step is late or anything is left at the end.
-func demo(ctx context.Context, v *view) error {
-	env, err := start(ctx, v, 2*time.Second, time.Second)
+func demo(ctx context.Context, out *output) error {
+	env, err := start(ctx, out, 2*time.Second, time.Second)
 	if err != nil {
 		return err
 	}
-	defer stop(env, v)
-	t := tour{view: v, look: func(ctx context.Context) (state, error) { return look(ctx, env) }, env: env}
-	err = t.run(ctx, steps(env))
-	v.close()
-	history, counts := env.Cloud().History(), env.Cloud().CallCounts()
-	v.say("\nServers: %d created, %d deleted\nAPI calls:", history.ServersCreated, history.ServersDeleted)
-	for _, operation := range slices.Sorted(maps.Keys(counts)) {
-		v.say("  %6d %s", counts[operation], operation)
-	}
-	return err
-}
-
-// run runs the steps. Its error names the resources left over at the end, and the resources that were there before
-// and are missing.
-func (t *tour) run(ctx context.Context, steps []step) error {
-	before, err := t.look(ctx)
+	defer stop(env, out)
+	before, err := look(ctx, env)
 	if err != nil {
 		return err
 	}
-	for i, step := range steps {
-		t.view.say("\n%d. %s", i+1, step.title)
-		if err := t.take(ctx, step); err != nil {
+	for i, step := range steps(env) {
+		_, _ = fmt.Fprintf(out, "\n%d. %s\n", i+1, step.title)
+		begun := time.Now()
+		if err := take(ctx, env, step); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
+		out.progress(fmt.Sprintf("done after %s", time.Since(begun).Round(100*time.Millisecond)))
 	}
-	now, err := t.look(ctx)
+	now, err := look(ctx, env)
 	if err != nil {
 		return err
 	}
+	history, counts := env.Cloud().History(), env.Cloud().CallCounts()
+	_, _ = fmt.Fprintf(out, "\nServers: %d created, %d deleted\nAPI calls:\n", history.ServersCreated, history.ServersDeleted)
+	for _, operation := range slices.Sorted(maps.Keys(counts)) {
+		_, _ = fmt.Fprintf(out, "  %6d %s\n", counts[operation], operation)
+	}
+	return compare(before, now)
+}
+
+// compare returns an error that names what is left over, and what was there before and is missing.
+func compare(before, now state) error {
 	if left := now.inventory().Difference(before.inventory()); len(left) > 0 {
 		return fmt.Errorf("left over: %s", strings.Join(sets.List(left), ", "))
 	}
@@ -88,105 +79,100 @@ func (t *tour) run(ctx context.Context, steps []step) error {
 }
 
 func steps(env *localenv.Env) []step {
-	d := deployment{env: env, name: "worker"}
+	const minimal, other = "stackit-worker-minimal", "stackit-worker"
+	change := func(change func(*v1alpha1.MachineDeployment)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			deployment := &v1alpha1.MachineDeployment{}
+			key := client.ObjectKey{Namespace: env.Namespace(), Name: "worker"}
+			if err := env.Client().Get(ctx, key, deployment); err != nil {
+				return err
+			}
+			before := client.MergeFrom(deployment.DeepCopy())
+			change(deployment)
+			return env.Client().Patch(ctx, deployment, before)
+		}
+	}
+	scale := func(replicas int32) func(context.Context) error {
+		return change(func(d *v1alpha1.MachineDeployment) { d.Spec.Replicas = replicas })
+	}
 	return []step{
-		{
-			title:   "Apply samples/: 3 machines come up",
-			begin:   func(ctx context.Context) error { return applySamples(ctx, env) },
-			reached: func(s state) error { return d.running(s, 3, "stackit-worker-minimal") },
-		},
-		{
-			title:   "Scale to 5",
-			begin:   func(ctx context.Context) error { return d.scale(ctx, 5) },
-			reached: func(s state) error { return d.running(s, 5, "stackit-worker-minimal") },
-		},
-		{
-			title: "Roll to the other MachineClass of samples/",
-			begin: func(ctx context.Context) error {
-				return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) {
-					md.Spec.Template.Spec.Class.Name = "stackit-worker"
-				})
-			},
-			reached: func(s state) error { return d.running(s, 5, "stackit-worker") },
-		},
-		{
-			title:   "Scale to 0",
-			begin:   func(ctx context.Context) error { return d.scale(ctx, 0) },
-			reached: func(s state) error { return d.running(s, 0, "") },
-		},
+		{"Apply samples/: 3 machines come up", func(ctx context.Context) error { return applySamples(ctx, env) }, 3, minimal},
+		{"Scale to 5", scale(5), 5, minimal},
+		{"Roll to the other MachineClass of samples/",
+			change(func(d *v1alpha1.MachineDeployment) { d.Spec.Template.Spec.Class.Name = other }), 5, other},
+		{"Scale to 0", scale(0), 0, ""},
 	}
 }
 
 // take starts a step and waits until its goal is reached.
-func (t *tour) take(ctx context.Context, step step) error {
-	begin := time.Now()
+func take(ctx context.Context, env *localenv.Env, step step) error {
 	if err := step.begin(ctx); err != nil {
 		return err
 	}
 	late := time.After(stepLimit)
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
 	for {
-		missing := t.check(ctx, step)
+		now, err := look(ctx, env)
+		if err != nil {
+			return err
+		}
+		missing := now.running(step.want, step.class)
 		if missing == nil {
-			took := time.Since(begin).Round(100 * time.Millisecond)
-			t.view.progress(fmt.Sprintf("done after %s", took))
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-t.env.Done():
-			return t.env.Err()
+		case <-env.Done():
+			return env.Err()
 		case <-late:
 			return fmt.Errorf("timed out after %s: %w", stepLimit, missing)
-		case <-ticker.C:
+		case <-time.After(lookEvery):
 		}
 	}
 }
 
-// check reads the state once and returns an error with what the step still waits for.
-func (t *tour) check(ctx context.Context, step step) error {
-	now, err := t.look(ctx)
-	if err != nil {
-		return err
+// state is a snapshot of the cluster and the cloud.
+type state struct {
+	machines []v1alpha1.Machine
+	nodes    []corev1.Node
+	servers  []iaasmock.Server
+	nics     []iaasmock.NIC
+	volumes  []iaasmock.Volume
+}
+
+// look reads the state of an environment.
+func look(ctx context.Context, env *localenv.Env) (state, error) {
+	var machines v1alpha1.MachineList
+	var nodes corev1.NodeList
+	if err := env.Client().List(ctx, &machines, client.InNamespace(env.Namespace())); err != nil {
+		return state{}, err
 	}
-	t.view.show(now.rows())
-	return step.reached(now)
-}
-
-// deployment is the MachineDeployment of the tour.
-type deployment struct {
-	env  *localenv.Env
-	name string
-}
-
-func (d deployment) scale(ctx context.Context, replicas int32) error {
-	return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) { md.Spec.Replicas = replicas })
-}
-
-func (d deployment) change(ctx context.Context, change func(*machinev1alpha1.MachineDeployment)) error {
-	var md machinev1alpha1.MachineDeployment
-	key := client.ObjectKey{Namespace: d.env.Namespace(), Name: d.name}
-	if err := d.env.Client().Get(ctx, key, &md); err != nil {
-		return err
-	}
-	before := client.MergeFrom(md.DeepCopy())
-	change(&md)
-	return d.env.Client().Patch(ctx, &md, before)
+	err := env.Client().List(ctx, &nodes)
+	cloud := env.Cloud()
+	return state{machines.Items, nodes.Items, cloud.Servers(), cloud.NICs(), cloud.Volumes()}, err
 }
 
 // running returns nil when there are want machines, all Running, all of this class, each with an ACTIVE server and
 // a Ready Node, and nothing else.
-func (d deployment) running(s state, want int, class string) error {
+func (s state) running(want int, class string) error {
+	active, ready := sets.New[string](), sets.New[string]()
+	for _, server := range s.servers {
+		if server.Status == iaasmock.StatusActive {
+			active.Insert("stackit://" + server.ProjectID + "/" + server.ID)
+		}
+	}
+	for _, node := range s.nodes {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				ready.Insert(node.Name)
+			}
+		}
+	}
 	good := 0
 	for i := range s.machines {
 		machine := &s.machines[i]
-		server := s.serverOf(machine)
-		if machine.Status.CurrentStatus.Phase == machinev1alpha1.MachineRunning &&
-			machine.Spec.Class.Name == class &&
-			server != nil && server.Status == iaasmock.StatusActive &&
-			s.nodeState(machine.Name) == ready {
+		if machine.Status.CurrentStatus.Phase == v1alpha1.MachineRunning && machine.Spec.Class.Name == class &&
+			active.Has(machine.Spec.ProviderID) && ready.Has(machine.Name) {
 			good++
 		}
 	}
@@ -194,6 +180,26 @@ func (d deployment) running(s state, want int, class string) error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d machines are Running with an ACTIVE server and a Ready node "+
-		"(there are %d machines, %d servers, %d nodes)",
-		good, want, len(s.machines), len(s.servers), len(s.nodes))
+		"(there are %d machines, %d servers, %d nodes)", good, want, len(s.machines), len(s.servers), len(s.nodes))
+}
+
+// inventory describes all resources.
+func (s state) inventory() sets.Set[string] {
+	all := sets.New[string]()
+	for i := range s.machines {
+		all.Insert("machine " + s.machines[i].Name)
+	}
+	for i := range s.nodes {
+		all.Insert("node " + s.nodes[i].Name)
+	}
+	for _, server := range s.servers {
+		all.Insert(fmt.Sprintf("server %s (%s, %s)", server.ID, server.Name, server.Status))
+	}
+	for _, nic := range s.nics {
+		all.Insert(fmt.Sprintf("NIC %s of server %q", nic.ID, nic.ServerID))
+	}
+	for _, volume := range s.volumes {
+		all.Insert(fmt.Sprintf("volume %s of server %q", volume.ID, volume.ServerID))
+	}
+	return all
 }

@@ -5,85 +5,58 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/creack/pty"
-	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// fakeEnvironment is one whose part has died, or none.
-type fakeEnvironment struct {
-	done chan struct{}
-	err  error
-}
-
-func (e fakeEnvironment) Done() <-chan struct{} { return e.done }
-func (e fakeEnvironment) Err() error            { return e.err }
-
-func oneStep(reached error) []step {
-	return []step{{
-		title:   "up",
-		begin:   func(context.Context) error { return nil },
-		reached: func(state) error { return reached },
-	}}
-}
-
-func TestTour(t *testing.T) {
-	spare, other := iaasmock.NIC{ID: "nic", IPv4: "10.0.0.2"}, iaasmock.NIC{ID: "nic", IPv4: "10.0.0.2", ServerID: "x"}
-	data := iaasmock.Volume{ID: "data", Size: 20}
-	died := make(chan struct{})
-	close(died)
-	missing := errors.New("2 of 3 up")
+// The tour fails by itself if a step is not reached: what could pass by mistake is what it compares.
+func TestTheTourSeesWhatIsWrong(t *testing.T) {
+	machine := v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-a"}}
+	machine.Spec.Class.Name, machine.Spec.ProviderID = "small", "stackit://p/1"
+	machine.Status.CurrentStatus.Phase = v1alpha1.MachineRunning
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-a"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	server := iaasmock.Server{ID: "1", ProjectID: "p", Name: "worker-a", Status: iaasmock.StatusActive}
+	good := func() state {
+		return state{machines: []v1alpha1.Machine{machine}, nodes: []corev1.Node{node}, servers: []iaasmock.Server{server}}
+	}
 	for name, test := range map[string]struct {
-		before, after state
-		steps         []step
-		env           fakeEnvironment
-		want          string
+		change func(*state)
+		class  string
+		ok     bool
 	}{
-		"all well": {steps: oneStep(nil)},
-		"a step is never reached": {steps: oneStep(missing),
-			want: "up: timed out after 5m0s: 2 of 3 up"},
-		"a part dies": {steps: oneStep(missing), want: "up: etcd: exited",
-			env: fakeEnvironment{died, errors.New("etcd: exited")}},
-		"a machine is left": {after: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil),
-			want: "left over: machine worker-a"},
-		"a node is left": {after: stateOf(nil, nil, node("worker-a", corev1.ConditionTrue)),
-			want: "left over: node worker-a"},
-		"a server is left": {after: stateOf(nil, []iaasmock.Server{server("1", "worker-a", "DELETING")}),
-			want: "left over: server 1 (worker-a, DELETING)"},
-		"a volume is left": {after: state{volumes: []iaasmock.Volume{data}}, want: "left over: volume data"},
-		"a NIC stays attached": {before: state{nics: []iaasmock.NIC{spare}}, after: state{nics: []iaasmock.NIC{other}},
-			want: "left over: NIC nic"},
-		"a user's volume is gone": {before: state{volumes: []iaasmock.Volume{data}},
-			want: "missing since the tour began: volume data"},
+		"one of one":          {func(*state) {}, "small", true},
+		"of another class":    {func(*state) {}, "large", false},
+		"not Running":         {func(s *state) { s.machines[0].Status.CurrentStatus.Phase = "Pending" }, "small", false},
+		"its server boots":    {func(s *state) { s.servers[0].Status = iaasmock.StatusCreating }, "small", false},
+		"another's server":    {func(s *state) { s.servers[0].ID = "2" }, "small", false},
+		"its node is missing": {func(s *state) { s.nodes = nil }, "small", false},
+		"a server too many":   {func(s *state) { s.servers = append(s.servers, iaasmock.Server{ID: "2"}) }, "small", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				looks := 0
-				look := func(context.Context) (state, error) {
-					looks++
-					return map[bool]state{true: test.before, false: test.after}[looks == 1], nil
-				}
-				view := &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
-				err := (&tour{view: view, look: look, env: test.env}).run(t.Context(), test.steps)
-				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
-					t.Errorf("got %v, want %q", err, test.want)
-				}
-			})
-		})
+		s := good()
+		test.change(&s)
+		if err := s.running(1, test.class); (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	nic := iaasmock.NIC{ID: "nic"}
+	for want, states := range map[string][2]state{
+		"left over: machine worker-a, node worker-a, server 1 (worker-a, ACTIVE)": {{}, good()},
+		"left over: NIC nic of server":                                            {{}, {nics: []iaasmock.NIC{nic}}},
+		"missing since the tour began: volume data":                               {{volumes: []iaasmock.Volume{{ID: "data"}}}, {}},
+	} {
+		if err := compare(states[0], states[1]); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := compare(good(), good()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -93,105 +66,5 @@ func TestCalledWrongly(t *testing.T) {
 		if code := run(args, nil, &stderr); code != 2 || !strings.Contains(stderr.String(), "Usage:") {
 			t.Errorf("%v: exit code %d, %q", args, code, &stderr)
 		}
-	}
-}
-
-// asDemo makes the test binary take the tour.
-const asDemo = "HACK_DEV_TEST_DEMO"
-
-// TestReaderThatHasGone is make demo | head.
-func TestReaderThatHasGone(t *testing.T) {
-	if os.Getenv(asDemo) != "" {
-		os.Exit(run([]string{"demo"}, os.Stdout, os.Stderr))
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = write.Close() }()
-	if err := read.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tmp := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), asDemo+"=true", "TMPDIR="+tmp)
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = write, &stderr
-	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ended with %v, want exit status 1", err)
-	}
-	if !strings.Contains(stderr.String(), "broken pipe") {
-		t.Errorf("it says %q", &stderr)
-	}
-	left, err := os.ReadDir(tmp)
-	if err != nil || len(left) > 0 {
-		t.Errorf("left over: %v, %v", left, err)
-	}
-}
-
-// asWaiting makes the test binary wait until it is interrupted, for a minute at most.
-const asWaiting = "HACK_DEV_TEST_WAITING"
-
-// TestMakeThatIsKilled: whatever ends make or its terminal ends the command.
-func TestMakeThatIsKilled(t *testing.T) {
-	if os.Getenv(asWaiting) != "" {
-		ctx, end := untilInterrupted()
-		defer end(nil)
-		fmt.Println(os.Getpid())
-		select {
-		case <-ctx.Done():
-			fmt.Println(context.Cause(ctx))
-		case <-time.After(time.Minute):
-		}
-		os.Exit(0)
-	}
-	for name, row := range map[string]struct {
-		onTerminal bool
-		end        func(terminal *os.File, parent, child int) error
-	}{
-		"SIGTERM, which make passes on": {
-			end: func(_ *os.File, _, child int) error { return syscall.Kill(child, syscall.SIGTERM) }},
-		"SIGKILL, which make cannot pass on": {
-			end: func(_ *os.File, parent, _ int) error { return syscall.Kill(parent, syscall.SIGKILL) }},
-		"Ctrl-C": {onTerminal: true, end: func(terminal *os.File, _, _ int) error {
-			_, err := terminal.WriteString("\x03")
-			return err
-		}},
-		"a terminal that goes away, of which make alone hears": {onTerminal: true,
-			end: func(terminal *os.File, _, _ int) error { return terminal.Close() }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// The shell waits, as make does.
-			parent := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap : INT HUP; "$0" "$@"; :`,
-				os.Args[0], "-test.run=^TestMakeThatIsKilled$")
-			parent.Env = append(os.Environ(), asWaiting+"=true")
-			pipe, err := parent.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var terminal *os.File
-			if row.onTerminal {
-				terminal, err = pty.Start(parent)
-			} else {
-				err = parent.Start()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = terminal.Close() }()
-			var child int
-			if _, err := fmt.Fscanln(pipe, &child); err != nil {
-				t.Fatal(err)
-			}
-			if err := row.end(terminal, parent.Process.Pid, child); err != nil {
-				t.Fatal(err)
-			}
-			said, err := io.ReadAll(pipe)
-			if err != nil || string(said) != errInterrupted.Error()+"\n" {
-				t.Errorf("it says %q, %v: must be interrupted", said, err)
-			}
-			_ = parent.Wait()
-		})
 	}
 }

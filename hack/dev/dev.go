@@ -4,14 +4,17 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -20,20 +23,62 @@ import (
 // samples are the files both commands apply, in this order.
 var samples = []string{"secret.yaml", "machine-class.yaml", "machine-class-minimal.yaml", "machine-deployment.yaml"}
 
-// lookEvery is the interval at which the state is read and shown.
-const lookEvery = 300 * time.Millisecond
-
-// settle shortens the sidecar's wait for late servers: the mock's lists lag only on request, and the first Machines,
-// which are as young as the sidecar, would otherwise wait for half a minute.
-const settle = "--stackit-settle=5s"
-
-// start starts an environment that reports to the view. Its servers boot and are removed in these times.
+// start starts an environment whose servers boot and are removed in these times, and shows its Machines. It shortens
+// the sidecar's wait for late servers: the mock's lists lag only on request, and the first Machines, which are as young
+// as the sidecar, would otherwise wait for half a minute.
 func start(
-	ctx context.Context, v *view, boot, remove time.Duration, options ...localenv.Option,
+	ctx context.Context, out *output, boot, remove time.Duration, options ...localenv.Option,
 ) (*localenv.Env, error) {
-	return localenv.Start(ctx, append(options,
-		localenv.WithProgress(v.progress), localenv.WithSidecarArgs(settle),
+	env, err := localenv.Start(ctx, append(options,
+		localenv.WithProgress(out.progress), localenv.WithSidecarArgs("--stackit-settle=5s"),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(boot), iaasmock.WithDeleteDuration(remove)))...)
+	if err != nil {
+		return nil, err
+	}
+	go showMachines(ctx, env, out)
+	return env, nil
+}
+
+// stop ends the environment and prints that it does, since this takes a few seconds.
+func stop(env *localenv.Env, out *output) {
+	out.progress("stopping")
+	env.Stop()
+	out.progress("stopped")
+}
+
+// showMachines prints a line whenever a Machine changes, until ctx or the environment ends.
+func showMachines(ctx context.Context, env *localenv.Env, out *output) {
+	shown := map[string]string{}
+	for ctx.Err() == nil {
+		watcher, err := client.NewWithWatch(env.RESTConfig(), client.Options{Scheme: env.Client().Scheme()})
+		if err != nil {
+			return
+		}
+		events, err := watcher.Watch(ctx, &v1alpha1.MachineList{}, client.InNamespace(env.Namespace()))
+		if err != nil {
+			return // The environment ends.
+		}
+		for event := range events.ResultChan() { // An API server ends a watch after half an hour or more.
+			if machine, ok := event.Object.(*v1alpha1.Machine); ok {
+				if line := machineLine(machine, event.Type); shown[machine.Name] != line {
+					shown[machine.Name] = line
+					out.progress(line)
+				}
+			}
+		}
+	}
+}
+
+// machineLine describes a Machine. The manager's description is shown of failures only: it describes every step.
+func machineLine(machine *v1alpha1.Machine, event watch.EventType) string {
+	phase, description := cmp.Or(string(machine.Status.CurrentStatus.Phase), "new"), ""
+	if event == watch.Deleted {
+		phase = "gone"
+	} else if operation := machine.Status.LastOperation; operation.State == v1alpha1.MachineStateFailed {
+		description = strings.Join(strings.Fields(operation.Description), " ")
+	}
+	return strings.TrimRight(fmt.Sprintf("%-28s %-22s %-17s %s", machine.Name, machine.Spec.Class.Name, phase, description),
+		" ")
 }
 
 func applySamples(ctx context.Context, env *localenv.Env) error {
@@ -49,58 +94,42 @@ func applySamples(ctx context.Context, env *localenv.Env) error {
 	return nil
 }
 
-// The values for dev's sidecar: the environment runs it, or none.
-const (
-	ownSidecar = "own"
-	noSidecar  = "none"
-)
-
 // dev runs the samples until it is interrupted.
-func dev(ctx context.Context, v *view, sidecar string) error {
+func dev(ctx context.Context, out *output, withoutSidecar bool) error {
 	var options []localenv.Option
-	if sidecar == noSidecar {
+	sidecar := "own"
+	if withoutSidecar {
+		sidecar = "none"
 		options = append(options, localenv.WithoutSidecar())
 	}
-	env, err := start(ctx, v, 5*time.Second, 3*time.Second, options...)
+	env, err := start(ctx, out, 5*time.Second, 3*time.Second, options...)
 	if err != nil {
 		return err
 	}
-	defer stop(env, v)
-	v.progress("applying samples/")
+	defer stop(env, out)
 	if err := applySamples(ctx, env); err != nil {
 		return err
 	}
-	join, err := newJoinFile(env, sidecar)
+	root, err := localenv.Root()
 	if err != nil {
 		return err
 	}
-	if err := join.write(); err != nil {
+	join := filepath.Join(root, "bin", "dev.sh")
+	args, variables := env.SidecarCommand()
+	if err := os.WriteFile(join, joinScript(os.Getpid(), sidecar, args, variables), 0o600); err != nil {
 		return err
 	}
-	defer join.remove()
-	metrics := env.SidecarMetricsURL()
-	if sidecar == noSidecar {
-		metrics = "none before make start"
+	defer func() { _ = os.Remove(join) }()
+	_, _ = fmt.Fprintf(out, welcome, quote(env.KubeconfigPath()), env.CloudURL(),
+		filepath.Dir(env.LogPath(localenv.PartSidecar)))
+	if withoutSidecar {
+		_, _ = fmt.Fprintln(out, "\nThere is no sidecar: Machines wait. Run 'make start', as often as you change the code.")
 	}
-	logs := filepath.Dir(env.LogPath(localenv.PartSidecar))
-	v.say(welcome, quoteIfNeeded(env.KubeconfigPath()), env.CloudURL(), logs, metrics)
-	if sidecar == noSidecar {
-		v.say(withoutSidecar)
-	}
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		if now, err := look(ctx, env); err == nil {
-			v.show(now.rows())
-		}
-		join.keep()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-env.Done():
-			return env.Err()
-		case <-ticker.C:
-		}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-env.Done():
+		return env.Err()
 	}
 }
 
@@ -109,9 +138,7 @@ Ready. In another terminal:
 
   export KUBECONFIG=%[1]s
   the cloud (a mock):  %[2]s
-  its console:         %[2]s/ in a browser
   logs of all parts:   %[3]s
-  sidecar's metrics:   %[4]s
 
 Try:
   kubectl get machines,machinedeployments,nodes
@@ -124,68 +151,14 @@ Try:
 With the operator's command (make mcm-stackit):
   export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/oauth/v2/token
   bin/mcm-stackit list
-  kubectl get machineclasses,secrets -o yaml | bin/mcm-stackit validate --online -f -
 
-Ctrl-C stops everything.`
+Ctrl-C stops everything.
+`
 
-const withoutSidecar = `
-There is no sidecar: Machines wait. Start the one in the working tree, as often as you
-change it:
-
-  make start           # its flags go into ARGS; DLV=1 runs it under delve`
-
-// stop ends the environment and prints that it does, since this takes a few seconds.
-func stop(env *localenv.Env, v *view) {
-	v.close()
-	v.progress("stopping")
-	env.Stop()
-	v.progress("stopped")
-}
-
-// joinFile is bin/dev.sh, by which make start finds the environment of make dev. Of several environments it names the
-// one that was started last.
-type joinFile struct {
-	path   string
-	script []byte
-}
-
-func newJoinFile(env *localenv.Env, sidecar string) (joinFile, error) {
-	root, err := localenv.Root()
-	args, variables := env.SidecarCommand()
-	return joinFile{
-		path: filepath.Join(root, "bin", "dev.sh"), script: joinScript(os.Getpid(), sidecar, args, variables),
-	}, err
-}
-
-func (j joinFile) write() error { return os.WriteFile(j.path, j.script, 0o600) }
-
-// keep writes the file again after the environment that had overwritten it has ended.
-func (j joinFile) keep() {
-	var pid int
-	var sidecar string
-	now, err := os.ReadFile(j.path)
-	if _, bad := fmt.Sscanf(string(now), joinHead, &pid, &sidecar); err != nil || bad != nil || !isAlive(pid) {
-		_ = j.write()
-	}
-}
-
-// isAlive reports whether a process of this user runs.
-func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }
-
-// remove deletes the file unless another environment has written its own meanwhile.
-func (j joinFile) remove() {
-	if now, err := os.ReadFile(j.path); err == nil && bytes.Equal(now, j.script) {
-		_ = os.Remove(j.path)
-	}
-}
-
-// joinHead is the format of the first lines of a joinScript.
-const joinHead = "# How make start joins the environment of make dev.\npid=%d sidecar=%s\n"
-
-// joinScript returns a script that sets what make start needs: the environment's pid, and whether it has a sidecar;
-// the sidecar's environment variables; its flags, as the script's arguments.
+// joinScript returns bin/dev.sh, by which make start finds the environment: its pid, and whether it has a sidecar; the
+// sidecar's environment variables; its flags, as the script's arguments.
 func joinScript(pid int, sidecar string, args, variables []string) []byte {
-	script := fmt.Sprintf(joinHead, pid, sidecar)
+	script := fmt.Sprintf("# How make start joins the environment of make dev.\npid=%d sidecar=%s\n", pid, sidecar)
 	script += "unset STACKIT_API_ENDPOINT STACKIT_NO_AUTH\n" // the caller's
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")
@@ -200,11 +173,3 @@ func joinScript(pid int, sidecar string, args, variables []string) []byte {
 
 // quote quotes a text as one word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// quoteIfNeeded quotes a path if the shell would not take it as one word.
-func quoteIfNeeded(path string) string {
-	if strings.ContainsAny(path, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
-		return quote(path)
-	}
-	return path
-}

@@ -29,24 +29,24 @@ func main() {
 
 // run returns the exit code: 0 for success, 1 for a failure, 2 for wrong usage, 130 for an interrupted demo. An
 // interrupt is the normal end of dev.
-func run(args []string, stdout *os.File, stderr io.Writer) int {
-	commands := map[string]func(context.Context, *view) error{
-		"dev":                func(ctx context.Context, v *view) error { return dev(ctx, v, ownSidecar) },
-		"dev --sidecar=own":  func(ctx context.Context, v *view) error { return dev(ctx, v, ownSidecar) },
-		"dev --sidecar=none": func(ctx context.Context, v *view) error { return dev(ctx, v, noSidecar) },
-		"demo":               demo,
-	}
-	command := commands[strings.Join(args, " ")]
-	if command == nil {
+func run(args []string, stdout, stderr io.Writer) int {
+	out := &output{Writer: stdout, start: time.Now()}
+	var command func(context.Context) error
+	switch strings.Join(args, " ") {
+	case "dev":
+		command = func(ctx context.Context) error { return dev(ctx, out, false) }
+	case "dev --sidecar=none":
+		command = func(ctx context.Context) error { return dev(ctx, out, true) }
+	case "demo":
+		command = func(ctx context.Context) error { return demo(ctx, out) }
+	default:
 		_, _ = fmt.Fprint(stderr, usage)
 		return 2
 	}
-	ctx, end := untilInterrupted()
-	defer end(nil)
-	// A closed output (make demo | head) ends the program as Ctrl-C does, and not at once: the signal would leave
-	// folders behind.
-	signal.Ignore(syscall.SIGPIPE)
-	err := command(ctx, newView(stdout, end))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	go interrupt(ctx, cancel)
+	err := command(ctx)
 	// client-go reports that the context was cancelled, but not why.
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
@@ -66,38 +66,33 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 // errInterrupted is the error of an interrupted command.
 var errInterrupted = errors.New("interrupted")
 
-// untilInterrupted returns a context that ends with errInterrupted on a signal, or when the parent process or the
-// terminal is gone. make passes on SIGTERM only: it cannot pass on SIGKILL, and where it is the terminal's first
-// program, it alone gets SIGHUP, and waits for us.
-func untilInterrupted() (context.Context, context.CancelCauseFunc) {
-	parent, onTerminal := os.Getppid(), hasTerminal()
-	ctx, cancel := context.WithCancelCause(context.Background())
+// interrupt cancels at a signal, and when make is gone, which cannot pass on its SIGKILL. Nothing else ends this
+// process, not even a closed output (make demo | head): etcd and kube-apiserver would go on.
+func interrupt(ctx context.Context, cancel context.CancelCauseFunc) {
+	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 1)
 	// Further signals change nothing: stopping takes seconds.
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for os.Getppid() == parent && hasTerminal() == onTerminal {
-			select {
-			case <-signals:
-				cancel(errInterrupted)
-				return
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for parent := os.Getppid(); os.Getppid() == parent; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			cancel(errInterrupted)
+		case <-ticker.C:
 		}
-		cancel(errInterrupted)
-	}()
-	return ctx, cancel
+	}
+	cancel(errInterrupted)
 }
 
-// hasTerminal reports whether this process has a controlling terminal.
-func hasTerminal() bool {
-	terminal, err := os.Open("/dev/tty")
-	if err == nil {
-		_ = terminal.Close()
-	}
-	return err == nil
+// output prints lines with the time since the start.
+type output struct {
+	io.Writer
+	start time.Time
+}
+
+func (o *output) progress(line string) {
+	_, _ = fmt.Fprintf(o, "[%5.1fs] %s\n", time.Since(o.start).Seconds(), line)
 }

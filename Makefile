@@ -22,7 +22,7 @@ $(foreach name,$(TEXTS),$(if $($(name)),$(if $(call is_text,$(name)),,$(error \
 	$(name) is '$($(name))': must be made of letters, digits and ._~:/@%+- (a version is such as v1.2.3)))))
 
 # etcd and kube-apiserver are downloaded in this version, from where the index of a mirror says, or
-# built: test/localenv/stack/controlplane.sh. CONTROLPLANE=source only builds. The folder
+# built: test/localenv/controlplane.sh. CONTROLPLANE=source only builds. The folder
 # KUBEBUILDER_ASSETS has them already.
 ENVTEST_VERSION := 1.36.2
 ENVTEST_INDEX   ?=
@@ -54,7 +54,6 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
 E2E_PKG        := ./test/e2e
-LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
 CLOUD_PKG      := ./test/cloud
@@ -71,7 +70,7 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: dev
-dev: build-dev ## Local environment with the samples and a live table; SIDECAR=none starts no sidecar.
+dev: build-dev ## Local environment with the samples, and a line for each change of a Machine; SIDECAR=none starts no sidecar.
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR))
 
 .PHONY: demo
@@ -229,7 +228,7 @@ test-all: test test-rest ## Every test but those of a real project.
 test-rest: localenv
 	@$(MAKE) -j2 test-in-real-time simulate-beside
 test-in-real-time:
-	@$(MAKE) -j3 test-race test-integration test-localenv
+	@$(MAKE) -j2 test-race test-integration
 	@$(MAKE) -j1 test-cloud-mock test-image
 simulate-beside:
 	@nice -n 19 $(MAKE) simulate
@@ -258,13 +257,9 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 # detector: it would not see into the programs, and the mock and the local environment have tests of their own.
 PROCS  ?= 8
 .PHONY: test-e2e
-test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
+test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl ## End-to-end tests on local environments: make test-e2e FOCUS=OpenStack.
 	@$(BIN)/ginkgo run --procs=$(PROCS) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
-
-.PHONY: test-localenv
-test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment.
-	$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $(LOCALENV_PKG)
 
 # Not among the unit tests: promtool takes minutes to build the first time.
 .PHONY: test-monitoring
@@ -372,7 +367,7 @@ check-code: golangci-lint tidy
 # operator's command goes first: its tests mostly wait for processes of their own.
 check-tests:
 	@pkgs=$$($(GO) list ./...) || exit 1; \
-	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -Ev '/test/localenv(/stack)?$$' | sort -r)
+	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | sort -r)
 	@for module in $(filter-out . hack/tools/%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
 
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
@@ -463,7 +458,7 @@ clean: ## Remove everything built.
 CONTROLPLANE_MODULE := hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 $(BIN)/controlplane/.$(ENVTEST_VERSION): $(CONTROLPLANE_MODULE) $(if $(CONTROLPLANE),,| $(BIN)/setup-envtest)
 	@$(if $(filter-out source,$(CONTROLPLANE)),$(error CONTROLPLANE=$(CONTROLPLANE): only "source" is known))
-	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/stack/controlplane.sh \
+	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/controlplane.sh \
 		$(@D) '$(or $(CONTROLPLANE),$(ENVTEST_VERSION))' '$(ENVTEST_INDEX)'
 	@touch $@
 

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 const (
@@ -39,7 +39,7 @@ type life struct {
 	*run
 	client.Client
 
-	env *stack.Env
+	env *localenv.Env
 }
 
 // life makes three Machines, rolls one and scales to zero. Without a target cluster Machines are Available
@@ -49,8 +49,8 @@ func (r *run) life(ctx context.Context) (err error) {
 	if url := r.settings.config.TokenURL; url != "" {
 		variables = append(variables, spi.EnvTokenURL+"="+url)
 	}
-	env, err := stack.Start(ctx, stack.WithTargetless(), stack.WithCloud(stack.API{Environment: variables}),
-		stack.WithSidecarArgs("--stackit-settle="+r.settle.String(), "--v=4"))
+	env, err := localenv.Start(ctx, localenv.WithTargetless(), localenv.WithAPI(localenv.API{Environment: variables}),
+		localenv.WithSidecarArgs("--stackit-settle="+r.settle.String(), "--v=4"))
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func states(machines []v1alpha1.Machine) string {
 // saveCalls adds the API calls in the sidecar's log to the exchanges, and prints the ends of the logs
 // if the life failed.
 func (l *life) saveCalls(failure *error) {
-	log, err := l.env.Logs(stack.PartSidecar)
+	log, err := l.env.Logs(localenv.PartSidecar)
 	if err != nil {
 		l.say("The sidecar's log cannot be read: %v", err)
 	}
@@ -272,8 +272,8 @@ func (l *life) saveCalls(failure *error) {
 	if *failure == nil {
 		return
 	}
-	managerLog, _ := l.env.Logs(stack.PartManager)
-	for part, log := range map[stack.Part]string{stack.PartSidecar: log, stack.PartManager: managerLog} {
+	managerLog, _ := l.env.Logs(localenv.PartManager)
+	for part, log := range map[localenv.Part]string{localenv.PartSidecar: log, localenv.PartManager: managerLog} {
 		l.say("The end of the log of %s:\n%s", part, log[max(0, len(log)-5000):])
 	}
 }

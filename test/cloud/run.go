@@ -17,7 +17,7 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // version is the output of `git describe`; make sets it.
@@ -87,7 +87,7 @@ type run struct {
 // run asks for confirmation, runs both halves, sweeps and reports. The error is why the run is red.
 func (o *options) run(ctx context.Context) error {
 	if o.only != onlyProbes {
-		if err := stack.Check(); err != nil {
+		if err := localenv.Check(); err != nil {
 			return fmt.Errorf("%w: %w", errNothingMade, err)
 		}
 	}

@@ -7,16 +7,17 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
@@ -30,74 +31,45 @@ var (
 	jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.`)
 )
 
-// canaries are what must appear in no log, no status, no event and no metric of
-// an environment.
-type canaries struct {
-	env    *localenv.Env
-	mu     sync.Mutex
-	tokens map[string]bool
-}
+// canaries are what must appear in no log, no status, no event and no metric of an environment.
+type canaries struct{ env *localenv.Env }
 
-// watchSecrets collects the bootstrap tokens that pass through the cloud, and
-// looks for canaries when the container's last spec has ended.
-func watchSecrets(env *localenv.Env) {
-	c := &canaries{env: env, tokens: map[string]bool{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(50 * time.Millisecond)
-		defer ticker.Stop()
-		for ; ctx.Err() == nil; <-ticker.C {
-			c.collect()
+// expectNoSecrets looks for canaries in what the spec stored and printed.
+func (c *cluster) expectNoSecrets(ctx SpecContext) {
+	silent := &canaries{env: c.env}
+	for in, lists := range map[client.Client][]client.ObjectList{
+		c.Client: {&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}, &corev1.EventList{}},
+		c.target: {&corev1.NodeList{}},
+	} {
+		for _, list := range lists {
+			Expect(in.List(ctx, list)).To(Succeed())
+			stored, err := json.Marshal(list)
+			Expect(err).NotTo(HaveOccurred())
+			silent.expectNone(fmt.Sprintf("a %T", list), string(stored))
 		}
-	}()
-	DeferCleanup(func() {
-		cancel()
-		<-done
-		c.expectSilence(context.Background())
-	})
-}
-
-func (c *canaries) collect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, server := range c.env.Cloud().Servers() {
-		for _, token := range bootstrapToken.FindAllString(string(server.UserData), -1) {
-			c.tokens[token] = true
-		}
+	}
+	for part, logged := range controllerLogs(c.env) {
+		silent.expectNone(fmt.Sprintf("the log of %s", part), logged)
+	}
+	if c.env.PID(localenv.PartSidecar) != 0 {
+		silent.expectNone("the metrics", readMetrics(ctx, c.env.SidecarMetricsURL()))
 	}
 }
 
-func (c *canaries) expectSilence(ctx context.Context) {
+// readMetrics returns what a process shows at the URL.
+func readMetrics(ctx context.Context, url string) string {
 	GinkgoHelper()
-	sidecar, err := c.env.Logs(localenv.PartSidecar)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(sidecar).To(ContainSubstring("Limiting the log's verbosity"), "the sidecar is to run at its highest verbosity")
-	c.expectNone("the sidecar's log", sidecar)
-	manager, err := c.env.Logs(localenv.PartManager)
+	response, err := http.DefaultClient.Do(request)
 	Expect(err).NotTo(HaveOccurred())
-	c.expectNone("the manager's log", manager)
-
-	var events corev1.EventList
-	Expect(c.env.Client().List(ctx, &events)).To(Succeed())
-	stored, err := json.Marshal(events.Items)
-	Expect(err).NotTo(HaveOccurred())
-	c.expectNone("the events", string(stored))
-
-	response, err := http.Get(c.env.SidecarMetricsURL())
-	Expect(err).NotTo(HaveOccurred())
-	defer func() { Expect(response.Body.Close()).To(Succeed()) }()
+	defer func() { _ = response.Body.Close() }()
 	metrics, err := io.ReadAll(response.Body)
 	Expect(err).NotTo(HaveOccurred())
-	if len(c.tokens) > 0 { // servers were made
-		Expect(string(metrics)).To(ContainSubstring("mcm_cloud_api_requests_total"))
-	}
-	c.expectNone("the metrics", string(metrics))
+	return string(metrics)
 }
 
-// expectNone looks for each canary, also as it stands in base64 in a Secret or a
-// request.
+// expectNone looks for each canary, also as it stands in base64 in a Secret or a request.
 func (c *canaries) expectNone(where, text string) {
 	GinkgoHelper()
 	found := func(what, canary string) {
@@ -110,27 +82,17 @@ func (c *canaries) expectNone(where, text string) {
 		}
 	}
 	found("userData", userDataCanary)
-	for _, line := range privateKeyLines(c.env.ServiceAccountKey()) {
+	var key struct {
+		Credentials struct{ PrivateKey string }
+	}
+	Expect(json.Unmarshal(c.env.ServiceAccountKey(), &key)).To(Succeed())
+	for _, line := range strings.Split(key.Credentials.PrivateKey, "\n")[2:6] {
 		found("the private key", line)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for token := range c.tokens {
-		found("a bootstrap token", token)
+	for _, server := range c.env.Cloud().Servers() {
+		for _, token := range bootstrapToken.FindAllString(string(server.UserData), -1) {
+			found("a bootstrap token", token)
+		}
 	}
 	Expect(jwt.MatchString(text)).To(BeFalse(), "an access token in %s", where)
-}
-
-// privateKeyLines are some lines from the inside of the key's PEM.
-func privateKeyLines(key []byte) []string {
-	GinkgoHelper()
-	var file struct {
-		Credentials struct {
-			PrivateKey string `json:"privateKey"`
-		} `json:"credentials"`
-	}
-	Expect(json.Unmarshal(key, &file)).To(Succeed())
-	lines := strings.Split(file.Credentials.PrivateKey, "\n")
-	Expect(len(lines)).To(BeNumerically(">", 10))
-	return lines[2:6]
 }

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	. "github.com/onsi/gomega/gstruct"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,10 +37,8 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 
 var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	var env *localenv.Env
-
 	BeforeAll(func(ctx SpecContext) {
 		env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
-		watchSecrets(env)
 	})
 
 	It("becomes a server and a Node, with every field, and is gone without a trace", func(ctx SpecContext) {
@@ -126,38 +125,6 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		c.expectNothingLeft(ctx)
 	})
 
-	It("with wrong input in class and Secret is told field by field, and runs once both are fixed", func(ctx SpecContext) {
-		c := newCluster(env)
-		secret := c.createSecret(ctx, func(data map[string][]byte) {
-			data["projectId"] = []byte("my-project")
-			data["networkId"] = []byte("my-network")
-		})
-		class := c.createClass(ctx, "wrong", providerSpec{
-			"imageId":          "ubuntu",
-			"bootVolume":       map[string]any{"performanceClass": "fast"},
-			"allowedAddresses": []any{"10.0.0.0/33"},
-			"volumes":          []any{"data"},
-		})
-		c.createMachine(ctx, "misconfigured", "wrong")
-		Eventually(ctx, c.machine("misconfigured")).WithTimeout(upTimeout).WithPolling(poll).Should(And(
-			havePhase(v1alpha1.MachineCrashLoopBackOff),
-			HaveField("Status.LastOperation.ErrorCode", "InvalidArgument"),
-			HaveField("Status.LastOperation.Description", And(
-				ContainSubstring("secret.projectId"), ContainSubstring("providerSpec.networking.networkId"),
-				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"),
-				ContainSubstring("providerSpec.bootVolume"), ContainSubstring("providerSpec.allowedAddresses"),
-				ContainSubstring("providerSpec.volumes")))))
-		Expect(c.env.Cloud().Servers()).To(BeEmpty())
-
-		// A change of the class wakes the manager, one of the Secret does not.
-		change(ctx, c, secret, func() {
-			secret.Data["projectId"] = []byte(iaasmock.DefaultProjectID)
-			secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
-		})
-		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
-		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
-	})
-
 	It("of samples/ and of the front page runs: "+
 		"the manifests are valid, and are taken by the API server", func(ctx SpecContext) {
 		c := newCluster(env)
@@ -178,6 +145,65 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		deployment := &v1alpha1.MachineDeployment{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 2))
+	})
+})
+
+var _ = Describe("A sidecar", Ordered, ContinueOnFailure, func() {
+	var c *cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		c = newCluster(startEnvironment(ctx, localenv.WithSidecarArgs("--machine-safety-orphan-vms-period=20s")))
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "worker", specWith(nil))
+	})
+
+	It("takes over the servers of STACKIT's own driver", func(ctx SpecContext) {
+		machine := c.newMachine("theirs-1", "worker")
+		server := c.postServer(ctx, machine.Name, map[string]any{clusterLabel: clusterName,
+			"kubernetes.io/machine": machine.Name, "kubernetes.io/machineclass": "worker"})
+		machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + server
+		Expect(c.Create(ctx, machine)).To(Succeed())
+		c.awaitPhase(ctx, machine.Name, v1alpha1.MachineRunning)
+		Expect(c.env.Cloud().Servers()).To(ConsistOf(HaveField("ID", server)))
+		Expect(c.Delete(ctx, machine)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
+		Expect(c.env.Cloud().Servers()).To(BeEmpty())
+	})
+
+	It("deletes a server of the cluster that has no Machine, and none of another cluster's", func(ctx SpecContext) {
+		labels := func(cluster string) map[string]any {
+			return map[string]any{clusterLabel: cluster, "kubernetes.io/machine": "orphan-1",
+				"kubernetes.io/machineclass": "worker"}
+		}
+		c.postServer(ctx, "orphan-1", labels(clusterName))
+		other := c.postServer(ctx, "orphan-1", labels("other"))
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).
+			Should(ConsistOf(HaveField("ID", other)))
+		Expect(c.env.Cloud().RemoveServer(other)).To(Succeed())
+		Expect(c.target.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
+	})
+
+	It("goes on with a new key from the moment it is in the Secret", func(ctx SpecContext) {
+		newKey := func() []byte {
+			key, err := c.env.Cloud().NewServiceAccountKey(iaasmock.DefaultProjectID)
+			Expect(err).NotTo(HaveOccurred())
+			return key
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secretName, Namespace: c.env.Namespace()}}
+		rotate := func(key []byte) {
+			change(ctx, c, secret, func() { secret.Data["serviceAccountKey"] = key })
+		}
+		before := newKey()
+		rotate(before)
+		first := c.createMachine(ctx, "before-1", "worker")
+		c.awaitPhase(ctx, first.Name, v1alpha1.MachineRunning)
+		rotate(newKey())
+		Expect(c.env.Cloud().RevokeServiceAccountKey(before)).To(Succeed())
+		second := c.createMachine(ctx, "after-1", "worker")
+		c.awaitPhase(ctx, second.Name, v1alpha1.MachineRunning)
+		Expect(c.Delete(ctx, first)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).
+			Should(ConsistOf(HaveField("Name", second.Name)))
 	})
 })
 

@@ -32,7 +32,7 @@ const migratedAnnotation = "stackit.cloud/migrated-machine"
 
 // refusedTimeout is for a Machine that was refused something: the manager comes back after 3
 // minutes, or when its spec changes.
-const refusedTimeout = 3*time.Minute + upTimeout
+const refusedTimeout = 4*time.Minute + upTimeout
 
 // migrationPage runs the commands of kubernetes/migration.md as they are written, in one folder.
 type migrationPage struct {
@@ -188,7 +188,7 @@ var _ = Describe("The page kubernetes/migration.md", Ordered, long, func() {
 			class.Provider, class.ProviderSpec, class.SecretRef = wasClass.Provider, wasClass.ProviderSpec, wasClass.SecretRef
 		})
 		Expect(c.serverIDs()).To(ConsistOf(servers["os-second"], servers["os-third"]))
-	}, NodeTimeout(10*time.Minute))
+	}, NodeTimeout(4*refusedTimeout))
 })
 
 // openStackWorld makes what Gardener's OpenStack provider leaves: Machines, one of which has no ID

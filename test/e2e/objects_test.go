@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -96,12 +95,32 @@ func classReference(name string) v1alpha1.ClassSpec {
 // manager takes its bootstrap token's ID from the last 5, and panics without.
 func (c *cluster) createMachine(ctx context.Context, name, class string) *v1alpha1.Machine {
 	GinkgoHelper()
-	machine := &v1alpha1.Machine{
+	machine := c.newMachine(name, class)
+	Expect(c.Create(ctx, machine)).To(Succeed())
+	return machine
+}
+
+func (c *cluster) newMachine(name, class string) *v1alpha1.Machine {
+	return &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace()},
 		Spec:       v1alpha1.MachineSpec{Class: classReference(class)},
 	}
-	Expect(c.Create(ctx, machine)).To(Succeed())
-	return machine
+}
+
+// postServer makes a server with these labels, as any client of the API does, and returns its ID.
+func (c *cluster) postServer(ctx context.Context, name string, labels map[string]any) string {
+	GinkgoHelper()
+	network, size, goes := iaasmock.DefaultNetworkID, int64(20), true
+	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, name, iaas.CreateServerPayloadAllOfNetworking{
+		CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network},
+	})
+	payload.Labels = labels
+	payload.BootVolume = &iaas.BootVolume{Size: &size, DeleteOnTermination: &goes,
+		Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image")}
+	server, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+		CreateServerPayload(*payload).Execute()
+	Expect(err).NotTo(HaveOccurred())
+	return server.GetId()
 }
 
 // newDeployment rolls by one Machine more at a time.
@@ -143,26 +162,11 @@ func (c *cluster) changeMachine(ctx context.Context, name string, mutate func(*v
 	change(ctx, c, machine, func() { mutate(machine) })
 }
 
-// nodes counts the Nodes of servers, and deletes the others, as the cloud controller
-// manager does: a Machine that is deleted before the manager has noted the name of its
-// Node leaves the Node behind.
-func (c *cluster) nodes(ctx context.Context) (count, stray int, err error) {
-	var nodes corev1.NodeList
-	if err := c.target.List(ctx, &nodes); err != nil {
-		return 0, 0, err
-	}
-	for i := range nodes.Items {
-		id := strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "stackit://")
-		if _, ok := c.env.Cloud().Server(id); ok {
-			count++
-			continue
-		}
-		if err := c.target.Delete(ctx, &nodes.Items[i]); err != nil {
-			return 0, stray, err
-		}
-		stray++
-	}
-	return count, stray, nil
+// allNodes are the Nodes of the target cluster.
+func (c *cluster) allNodes(ctx context.Context) ([]corev1.Node, error) {
+	var list corev1.NodeList
+	err := c.target.List(ctx, &list)
+	return list.Items, err
 }
 
 // machines that exist in the namespace.

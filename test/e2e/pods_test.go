@@ -20,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -108,16 +107,18 @@ func (s serviceAccount) awaitRights(ctx context.Context, c client.Client, rights
 	}
 }
 
-// grant gives a service account a right to Secrets that the manifests do not give.
-func (s serviceAccount) grant(ctx context.Context, c client.Client, namespace, verb string) {
+// grant gives a service account a right to Secrets that the manifests do not give, until it is revoked.
+func (s serviceAccount) grant(ctx context.Context, c client.Client, namespace, verb string) (revoke func()) {
 	GinkgoHelper()
 	named := metav1.ObjectMeta{Namespace: namespace, Name: s.name + "-more"}
 	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named,
 		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{verb}}}})).
 		To(Succeed())
-	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
+	binding := &rbacv1.RoleBinding{ObjectMeta: named,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: s.name}}})).To(Succeed())
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: s.name}}}
+	Expect(c.Create(ctx, binding)).To(Succeed())
+	return func() { Expect(c.Delete(ctx, binding)).To(Succeed()) }
 }
 
 // client returns a client that is logged in as a service account of in, which config reaches.
@@ -125,6 +126,7 @@ func (s serviceAccount) client(ctx context.Context, in client.Client, config *re
 	GinkgoHelper()
 	token, err := localenv.ServiceAccountToken(ctx, in, s.namespace, s.name)
 	Expect(err).NotTo(HaveOccurred())
+	config = rest.AnonymousClientConfig(config) // not the administrator's certificate
 	config.BearerToken = token
 	loggedIn, err := client.New(config, client.Options{Scheme: in.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
@@ -224,45 +226,17 @@ func (c *cluster) targetKubeconfig(tokenFile string) clientcmdapi.Config {
 	}
 }
 
-const (
-	// targetLogin names the ConfigMap and the Secret with the login to the target cluster.
-	targetLogin = "machine-controller-manager-target"
-	tenantName  = "tenant"
-)
+// targetLogin names the ConfigMap and the Secret with the login to the target cluster.
+const targetLogin = "machine-controller-manager-target"
 
-// plantKubeconfig tries, as somebody who may write Machines, their classes and Secrets, to have the
-// Pod run a program and talk to another server. The program would make the file whose path is
-// returned; beside a tokenFile client-go would not run it.
+// plantKubeconfig puts into the Secret with the target's token what somebody who may write Secrets could put there to
+// have the Pod run a program. The program would make the file whose path is returned.
 func (c *cluster) plantKubeconfig(ctx context.Context) (made string) {
 	GinkgoHelper()
 	made = filepath.Join(GinkgoT().TempDir(), "made")
-	tenant := serviceAccount{c.env.Namespace(), tenantName}
-	named := metav1.ObjectMeta{Namespace: tenant.namespace, Name: tenant.name}
-	Expect(c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: named})).To(Succeed())
-	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{rbacv1.VerbAll}},
-		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"},
-			Verbs: []string{rbacv1.VerbAll}},
-	}})).To(Succeed())
-	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: tenant.namespace, Name: tenant.name}}})).
-		To(Succeed())
-	tenant.awaitRights(ctx, c.Client, []authorizationv1.ResourceAttributes{
-		{Resource: "secrets", Verb: "create", Namespace: tenant.namespace}})
-	as := tenant.client(ctx, c.Client, c.env.RESTConfig())
-
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.namespace, Name: targetLogin}}
-	for _, write := range []func(context.Context, client.Object) error{
-		func(ctx context.Context, object client.Object) error { return as.Create(ctx, object) },
-		func(ctx context.Context, object client.Object) error { return as.Update(ctx, object) },
-		func(ctx context.Context, object client.Object) error { return as.Delete(ctx, object) },
-	} {
-		Expect(apierrors.IsForbidden(write(ctx, config.DeepCopy()))).To(BeTrue(), "a tenant writes the ConfigMap")
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant.namespace, Name: targetLogin}}
-	_, err := controllerutil.CreateOrUpdate(ctx, as, secret, func() error {
-		secret.StringData = map[string]string{"other": "file", "kubeconfig": fmt.Sprintf(`{apiVersion: v1, kind: Config,
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: targetLogin}}
+	_, err := controllerutil.CreateOrUpdate(ctx, c.Client, secret, func() error {
+		secret.StringData = map[string]string{"kubeconfig": fmt.Sprintf(`{apiVersion: v1, kind: Config,
 current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1", insecure-skip-tls-verify: true}}],
 users: [{name: u, user: {

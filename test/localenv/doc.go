@@ -16,6 +16,14 @@
 //	}
 //	// env.Client() talks to the API server, env.Cloud() shows what the cloud holds.
 //
-// Package stack provides the parts that need no mock. Its documentation describes where
-// kube-apiserver and etcd come from: go doc ./test/localenv/stack.
+// One API server is both control and target cluster, unless WithTargetCluster is set. The controllers act as members of
+// system:masters, with flags that suit tests; for tests of a Deployment, StartPod runs its Pods instead, with their
+// containers' arguments, environment, Secrets and service account.
+//
+// "make localenv" builds the controllers into bin/localenv, and puts kube-apiserver and etcd into bin/controlplane:
+// downloaded by setup-envtest where its server answers (ENVTEST_INDEX=<url> is the index of a mirror), else built from
+// the module hack/tools/controlplane, up to 10 minutes on 2 cores; CONTROLPLANE=source only builds. KUBEBUILDER_ASSETS
+// names another folder with the two.
+//
+// If the process that uses this package is killed, its etcd and kube-apiserver go on. The next Start names them.
 package localenv

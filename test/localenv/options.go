@@ -8,23 +8,34 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
 // Option configures an environment.
 type Option func(*settings)
 
 type settings struct {
-	stack        []stack.Option
-	cloudOptions []iaasmock.Option
-	cloudHandler func(http.Handler) http.Handler
-	joinDuration time.Duration
+	namespace      string
+	api            *API
+	cloudOptions   []iaasmock.Option
+	cloudHandler   func(http.Handler) http.Handler
+	joinDuration   time.Duration
+	targetless     bool
+	targetCluster  bool
+	withoutManager bool
+	withoutSidecar bool
+	podRestarts    bool
+	sidecarProgram string
+	sidecarArgs    []string
+	progress       func(string)
 }
 
 func newSettings(opts []Option) settings {
 	s := settings{
-		joinDuration: time.Second,
-		cloudHandler: func(cloud http.Handler) http.Handler { return cloud },
+		namespace:      "default",
+		cloudHandler:   func(cloud http.Handler) http.Handler { return cloud },
+		joinDuration:   time.Second,
+		sidecarProgram: string(PartSidecar),
+		progress:       func(string) {},
 	}
 	for _, opt := range opts {
 		opt(&s)
@@ -32,10 +43,18 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// of converts an option of package stack.
-func of(option stack.Option) Option {
-	return func(s *settings) { s.stack = append(s.stack, option) }
+// API describes how the controllers reach an IaaS API.
+type API struct {
+	// Environment holds the environment variables ("NAME=value") with which the sidecar reaches the
+	// API.
+	Environment []string
+	// ServiceAccountKey is the key, in JSON, that ApplyFile writes into Secrets; nil leaves them
+	// unchanged.
+	ServiceAccountKey []byte
 }
+
+// WithAPI uses another IaaS API in place of the mock: there is no Cloud, and no Nodes are registered.
+func WithAPI(api API) Option { return func(s *settings) { s.api = &api } }
 
 // WithCloudOptions adds options for the mock of the cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
@@ -52,29 +71,39 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 // registers the server's Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
-// WithNamespace sets the namespace that the controllers watch: see stack.WithNamespace. Default: "default".
-func WithNamespace(name string) Option { return of(stack.WithNamespace(name)) }
+// WithNamespace sets the namespace of the control cluster that the controllers watch. Start creates
+// it if it is missing. Default: "default".
+func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
 
-// WithTargetCluster runs a second kube-apiserver for the Nodes: see stack.WithTargetCluster.
-func WithTargetCluster() Option { return of(stack.WithTargetCluster()) }
+// WithTargetless runs without a target cluster: both controllers get --target-kubeconfig=none.
+func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
 
-// WithoutManager starts no machine-controller-manager: see stack.WithoutManager.
-func WithoutManager() Option { return of(stack.WithoutManager()) }
+// WithTargetCluster runs a second control plane as the target cluster: Machines are in the control cluster, Nodes in
+// the target cluster.
+func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
 
-// WithoutSidecar starts no machine-controller: see stack.WithoutSidecar.
-func WithoutSidecar() Option { return of(stack.WithoutSidecar()) }
+// WithoutManager starts no machine-controller-manager, so that only Machines and MachineClasses
+// have an effect: no controller handles MachineDeployments and MachineSets.
+func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
 
-// WithSidecarProgram runs another program instead of this project's machine-controller: see stack.WithSidecarProgram.
-func WithSidecarProgram(name string) Option { return of(stack.WithSidecarProgram(name)) }
+// WithoutSidecar starts no machine-controller. StartSidecar can start it later.
+func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
 
-// WithSidecarReplicas runs several machine-controllers that elect a leader: see stack.WithSidecarReplicas.
-func WithSidecarReplicas(count int) Option { return of(stack.WithSidecarReplicas(count)) }
+// WithPodRestarts starts a container of a Pod again when it has ended, as a kubelet does. Without it such an end is
+// a failure of the environment.
+func WithPodRestarts() Option { return func(s *settings) { s.podRestarts = true } }
 
-// WithSidecarArgs appends flags to those of the machine-controller: see stack.WithSidecarArgs.
-func WithSidecarArgs(args ...string) Option { return of(stack.WithSidecarArgs(args...)) }
+// WithSidecarProgram runs the program of this name in bin/localenv instead of this project's
+// machine-controller, with the same flags and environment.
+func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
-// WithManagerArgs appends flags to those of machine-controller-manager: see stack.WithManagerArgs.
-func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(args...)) }
+// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag takes
+// effect.
+func WithSidecarArgs(args ...string) Option {
+	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
+}
 
-// WithProgress calls report with a line whenever a step of Start begins: see stack.WithProgress.
-func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }
+// WithProgress calls report with a line whenever a step of Start begins, and about containers that start again.
+func WithProgress(report func(line string)) Option {
+	return func(s *settings) { s.progress = report }
+}

@@ -8,13 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/kubernetes"
@@ -174,41 +170,6 @@ func TestTheDashboardsQueriesShowSomething(t *testing.T) {
 	promtool(t, "dashboard.yaml", content, "test", "rules", "dashboard.yaml")
 }
 
-// TestThePodMonitorFindsThePod, and each port that it serves.
-func TestThePodMonitorFindsThePod(t *testing.T) {
-	var monitor struct {
-		Spec struct {
-			Selector            metav1.LabelSelector
-			PodMetricsEndpoints []struct{ Port string }
-		}
-	}
-	var deployment appsv1.Deployment
-	for file, object := range map[string]any{"podmonitor.yaml": &monitor, "../control/deployment.yaml": &deployment} {
-		if err := yaml.Unmarshal([]byte(page(t, file)), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	template := deployment.Spec.Template
-	selector, err := metav1.LabelSelectorAsSelector(&monitor.Spec.Selector)
-	if err != nil || !selector.Matches(labels.Set(template.Labels)) {
-		t.Errorf("%s does not select the pod, which has %v: %v", selector, template.Labels, err)
-	}
-	var scraped, served []string
-	for _, endpoint := range monitor.Spec.PodMetricsEndpoints {
-		scraped = append(scraped, endpoint.Port)
-	}
-	for _, container := range template.Spec.Containers {
-		for _, port := range container.Ports {
-			served = append(served, port.Name)
-		}
-	}
-	slices.Sort(scraped)
-	slices.Sort(served)
-	if !slices.Equal(scraped, served) {
-		t.Errorf("the PodMonitor scrapes %q, the pod has %q", scraped, served)
-	}
-}
-
 // TestGardenersServiceMonitor is about the one that the README shows: it keeps what our alerts read and
 // Gardener drops.
 func TestGardenersServiceMonitor(t *testing.T) {
@@ -226,18 +187,6 @@ func TestGardenersServiceMonitor(t *testing.T) {
 			if isGardeners := strings.HasPrefix(name, "mcm_machine_") || name == "up"; keep.MatchString(name) == isGardeners {
 				t.Errorf("%s reads %s: kept by one of the two monitors, want exactly one", alert.Alert, name)
 			}
-		}
-	}
-}
-
-func TestRunbooksAreShell(t *testing.T) {
-	blocks := regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(kubernetes.Runbooks, -1)
-	if len(blocks) < 10 {
-		t.Fatalf("only %d blocks were found", len(blocks))
-	}
-	for _, block := range blocks {
-		if output, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", block[1]).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s\n%s", err, output, block[1])
 		}
 	}
 }

@@ -73,39 +73,6 @@ func (g *processGroup) end() {
 	_ = g.guard.Wait()
 }
 
-// TestGroup is what keeps the suite from ending controllers of others, and its own
-// from staying: it finds processes with the workspace's ps.
-func TestGroup(t *testing.T) {
-	g := NewWithT(t)
-	start := func() (*processGroup, *exec.Cmd) {
-		group, err := newProcessGroup()
-		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(group.end)
-		member := exec.Command("sleep", "60")
-		group.join(member)
-		g.Expect(member.Start()).To(Succeed())
-		return group, member
-	}
-	ours, own := start()
-	_, foreign := start()
-
-	realPS, err := exec.LookPath("ps")
-	g.Expect(err).NotTo(HaveOccurred())
-	ps := exec.Command("testdata/workspace/path/ps", "-e", "-o", "pid,args")
-	ps.Env = []string{"PS=" + realPS}
-	ours.join(ps)
-	seen, err := ps.Output()
-	g.Expect(err).NotTo(HaveOccurred())
-	line := func(process *exec.Cmd) string { return fmt.Sprintf("%d sleep 60\n", process.Process.Pid) }
-	g.Expect(string(seen)).To(ContainSubstring(line(own)))
-	g.Expect(string(seen)).NotTo(ContainSubstring(line(foreign)))
-
-	ours.end()
-	g.Expect(own.Wait()).To(MatchError("signal: killed"))
-	g.Expect(foreign.Process.Signal(syscall.Signal(0))).To(Succeed(), "the other group goes on")
-	t.Cleanup(func() { _ = foreign.Process.Kill(); _ = foreign.Wait() })
-}
-
 // run is the second run of this program, in the workspace. It returns what that
 // prints. Nothing it has started is left when run returns, or when this process
 // ends in whatever way.

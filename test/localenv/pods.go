@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stack
+package localenv
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +21,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -38,39 +41,58 @@ func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 //     does --target-kubeconfig if the Pod sets it to "", which means the cluster in which the Pod runs;
 //   - mounted Secrets, ConfigMaps and tokens are files in another folder, whose path replaces theirs in arguments and
 //     in these files (PodPath);
-//   - in leader election the process has the name of its Pod (leaseIdentity).
-func (e *Env) StartPod(ctx context.Context, pod *corev1.Pod) error {
+//   - in leader election the process has the name of its Pod.
+func (e *Env) StartPod(ctx context.Context, started *corev1.Pod) error {
+	token, err := ServiceAccountToken(ctx, e.control.client, started.Namespace, started.Spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	lease, err := e.startLeaseProxy(started.Name, token)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(e.running)
+	p := &pod{Pod: started.DeepCopy(), lease: lease, running: running, stop: stop}
 	e.mu.Lock()
-	e.pods[pod.Name] = pod.DeepCopy()
+	e.pods[p.Name] = p
 	e.mu.Unlock()
-	token, err := ServiceAccountToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName)
-	if err != nil {
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["control"] = &clientcmdapi.Cluster{Server: lease.URL}
+	kubeconfig.Contexts["control"] = &clientcmdapi.Context{Cluster: "control"}
+	kubeconfig.CurrentContext = "control"
+	path := filepath.Join(e.dir, p.Name+".kubeconfig")
+	if err := clientcmd.WriteToFile(*kubeconfig, path); err != nil {
 		return err
 	}
-	lease, err := e.newLeaseIdentity(Part(pod.Name), token)
-	if err != nil {
-		return err
+	if err := e.MountPod(ctx, p.Pod); err != nil {
+		return fmt.Errorf("pod %s: %w", p.Name, err)
 	}
-	files, err := e.mount(ctx, pod, token)
-	if err != nil {
-		return fmt.Errorf("pod %s: %w", pod.Name, err)
-	}
-	for _, container := range pod.Spec.Containers {
-		if err := e.startContainer(ctx, pod, container, files, lease); err != nil {
-			return fmt.Errorf("pod %s, container %s: %w", pod.Name, container.Name, err)
+	for _, container := range p.Spec.Containers {
+		if err := e.startContainer(ctx, p, container, path); err != nil {
+			return fmt.Errorf("pod %s, container %s: %w", p.Name, container.Name, err)
 		}
 	}
 	return nil
 }
 
+// pod is a running Pod.
+type pod struct {
+	*corev1.Pod
+	lease *httptest.Server
+	// running ends when the Pod is stopped.
+	running context.Context
+	stop    context.CancelFunc
+}
+
 func (e *Env) startContainer(
-	ctx context.Context, pod *corev1.Pod, container corev1.Container, files mounts, lease *leaseIdentity,
+	ctx context.Context, pod *pod, container corev1.Container, kubeconfig string,
 ) error {
+	files := e.mountsOf(pod.Pod)
 	program, err := e.program(container.Image)
 	if err != nil {
 		return err
 	}
-	variables, err := environment(pod, container)
+	variables, err := environment(pod.Pod, container)
 	if err != nil {
 		return err
 	}
@@ -79,15 +101,28 @@ func (e *Env) startContainer(
 		args[i] = files.in(expand(args[i], variables))
 	}
 	if slices.Contains(args, "--target-kubeconfig=") {
-		args = append(args, "--target-kubeconfig="+lease.kubeconfig)
+		args = append(args, "--target-kubeconfig="+kubeconfig)
 	}
-	args = append(args, "--control-kubeconfig="+lease.kubeconfig, "--address=127.0.0.1")
-	env := append(minimalEnvironment(), files.environment(container)...)
+	args = append(args, "--control-kubeconfig="+kubeconfig, "--address=127.0.0.1")
+	env := files.environment(container)
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		env = append(env, name+"="+variables[name])
 	}
-	_, err = e.startController(ctx, e.controllerService(PodPart(pod.Name, container.Name), program, env, args))
+	c := command{part: PodPart(pod.Name, container.Name), path: program, variables: env, args: args}
+	if e.settings.podRestarts {
+		c.ended = func(err error) { e.restart(pod, c, err) }
+	}
+	_, err = e.launch(ctx, c)
 	return err
+}
+
+// restart starts a container again until it is ready, as a kubelet does, unless its Pod is stopped.
+func (e *Env) restart(pod *pod, c command, err error) {
+	for err != nil && pod.running.Err() == nil {
+		e.settings.progress(fmt.Sprintf("starting a container again: %.300s", err))
+		c.ended = func(err error) { e.restart(pod, c, err) }
+		_, err = e.launch(pod.running, c)
+	}
 }
 
 // program returns the path of the program in an image.
@@ -130,8 +165,21 @@ func expand(argument string, variables map[string]string) string {
 }
 
 // StopPod stops a Pod as a kubelet does: it sends SIGTERM to all processes of the Pod, and SIGKILL
-// to processes that still run after terminationGracePeriodSeconds.
+// to processes that still run after terminationGracePeriodSeconds, if that is not 0.
 func (e *Env) StopPod(name string) {
+	e.mu.Lock()
+	pod := e.pods[name]
+	e.mu.Unlock()
+	if pod != nil {
+		grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+		e.endPod(name, time.Duration(grace)*time.Second)
+	}
+}
+
+// KillPod ends all processes of a Pod with SIGKILL.
+func (e *Env) KillPod(name string) { e.endPod(name, 0) }
+
+func (e *Env) endPod(name string, grace time.Duration) {
 	e.mu.Lock()
 	pod := e.pods[name]
 	delete(e.pods, name)
@@ -139,15 +187,17 @@ func (e *Env) StopPod(name string) {
 	if pod == nil {
 		return
 	}
-	grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	pod.stop()
 	var ending sync.WaitGroup
 	for _, container := range pod.Spec.Containers {
-		ending.Go(func() { e.endPart(PodPart(name, container.Name), time.Duration(grace)*time.Second) })
+		ending.Go(func() { e.end(PodPart(name, container.Name), grace) })
 	}
 	ending.Wait()
+	pod.lease.CloseClientConnections()
+	pod.lease.Close()
 }
 
-func (e *Env) endPods() {
+func (e *Env) stopPods() {
 	e.mu.Lock()
 	names := slices.Collect(maps.Keys(e.pods))
 	e.mu.Unlock()
@@ -194,7 +244,7 @@ func (e *Env) PodPath(pod *corev1.Pod, inside string) string { return e.mountsOf
 // mountsOf returns the paths of a Pod's files.
 func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	root := filepath.Join(e.dir, "pods", pod.Name)
-	files := mounts{inClusterFolder: filepath.Join(root, "serviceaccount"), inClusterURL: e.control.restConfig.Host}
+	files := mounts{inClusterFolder: filepath.Join(root, "serviceaccount"), inClusterURL: e.control.config.Host}
 	for _, container := range pod.Spec.Containers {
 		for _, mount := range container.VolumeMounts {
 			files[mount.MountPath] = filepath.Join(root, "volumes", mount.Name, mount.SubPath)
@@ -203,37 +253,30 @@ func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	return files
 }
 
-// MountPod writes the files that a Pod mounts, as a kubelet does. StartPod calls it before the Pod
+// MountPod writes the files that a Pod mounts, as a kubelet does: its service account, the current content of its
+// Secrets and ConfigMaps, and tokens of its service account for other audiences. StartPod calls it before the Pod
 // starts; call it again after changes to the Pod's Secrets and ConfigMaps.
 func (e *Env) MountPod(ctx context.Context, pod *corev1.Pod) error {
 	token, err := ServiceAccountToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {
 		return err
 	}
-	_, err = e.mount(ctx, pod, token)
-	return err
-}
-
-// mount writes the files of a Pod: its service account, the current content of its Secrets and ConfigMaps, and tokens
-// of its service account for other audiences.
-func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
 	files := e.mountsOf(pod)
 	content := map[string]map[string][]byte{
-		files[inClusterFolder]: {"token": []byte(token), "ca.crt": e.control.credentials.ca},
+		files[inClusterFolder]: {"token": []byte(token), "ca.crt": e.control.config.CAData},
 	}
 	for _, volume := range pod.Spec.Volumes {
 		folder := filepath.Join(e.dir, "pods", pod.Name, "volumes", volume.Name)
-		var err error
 		if content[folder], err = e.volume(ctx, pod, volume); err != nil {
-			return nil, fmt.Errorf("volume %s: %w", volume.Name, err)
+			return fmt.Errorf("volume %s: %w", volume.Name, err)
 		}
 	}
 	for folder, entries := range content {
 		if err := files.write(folder, entries); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return files, nil
+	return nil
 }
 
 // write writes the files as a kubelet does, behind symbolic links, so that all are replaced at once.
@@ -259,33 +302,50 @@ func (m mounts) write(folder string, entries map[string][]byte) error {
 
 // volume returns the files of a Secret, projected or empty volume.
 func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume) (map[string][]byte, error) {
+	var sources []corev1.VolumeProjection
 	switch {
 	case volume.Secret != nil:
-		return e.secret(ctx, pod.Namespace, volume.Secret.SecretName, volume.Secret.Items)
+		sources = []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{Items: volume.Secret.Items,
+			LocalObjectReference: corev1.LocalObjectReference{Name: volume.Secret.SecretName}}}}
 	case volume.Projected != nil:
-		all := map[string][]byte{}
-		for _, source := range volume.Projected.Sources {
-			entries, err := e.projection(ctx, pod, source)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(all, entries)
-		}
-		return all, nil
-	case volume.EmptyDir != nil:
-		return map[string][]byte{}, nil
+		sources = volume.Projected.Sources
+	case volume.EmptyDir == nil:
+		return nil, errors.New("the type of the volume is not supported: must be secret, projected or emptyDir")
 	}
-	return nil, errors.New("the type of the volume is not supported: must be secret, projected or emptyDir")
+	all := map[string][]byte{}
+	for _, source := range sources {
+		entries, err := e.projection(ctx, pod, source)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, entries)
+	}
+	return all, nil
 }
 
 func (e *Env) projection(
 	ctx context.Context, pod *corev1.Pod, source corev1.VolumeProjection,
 ) (map[string][]byte, error) {
+	key := client.ObjectKey{Namespace: pod.Namespace}
 	switch {
 	case source.Secret != nil:
-		return e.secret(ctx, pod.Namespace, source.Secret.Name, source.Secret.Items)
+		secret := &corev1.Secret{}
+		key.Name = source.Secret.Name
+		if err := e.control.client.Get(ctx, key, secret); err != nil {
+			return nil, err
+		}
+		return chosen(secret.Data, key.Name, source.Secret.Items)
 	case source.ConfigMap != nil:
-		return e.configMap(ctx, pod.Namespace, source.ConfigMap.Name, source.ConfigMap.Items)
+		configMap := &corev1.ConfigMap{}
+		key.Name = source.ConfigMap.Name
+		if err := e.control.client.Get(ctx, key, configMap); err != nil {
+			return nil, err
+		}
+		content := map[string][]byte{}
+		for name, text := range configMap.Data {
+			content[name] = []byte(text)
+		}
+		return chosen(content, key.Name, source.ConfigMap.Items)
 	case source.ServiceAccountToken != nil:
 		asked := source.ServiceAccountToken
 		spec := authenticationv1.TokenRequestSpec{
@@ -297,30 +357,7 @@ func (e *Env) projection(
 	return nil, errors.New("a source of the volume is not supported: must be secret, configMap or serviceAccountToken")
 }
 
-// secret returns the files of a Secret: those of items, or all files without items.
-func (e *Env) secret(ctx context.Context, namespace, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
-	secret := &corev1.Secret{}
-	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {
-		return nil, err
-	}
-	return chosen(secret.Data, name, items)
-}
-
-// configMap returns the files of a ConfigMap: those of items, or all files without items.
-func (e *Env) configMap(
-	ctx context.Context, namespace, name string, items []corev1.KeyToPath,
-) (map[string][]byte, error) {
-	configMap := &corev1.ConfigMap{}
-	if err := e.control.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, configMap); err != nil {
-		return nil, err
-	}
-	content := map[string][]byte{}
-	for key, text := range configMap.Data {
-		content[key] = []byte(text)
-	}
-	return chosen(content, name, items)
-}
-
+// chosen returns the files of a Secret or ConfigMap: those of items, or all files without items.
 func chosen(content map[string][]byte, name string, items []corev1.KeyToPath) (map[string][]byte, error) {
 	if len(items) == 0 {
 		return content, nil

@@ -11,7 +11,7 @@
 # both are built from the module hack/tools/controlplane.
 set -eu
 folder=$1 version=$2 index=${3:-}
-source=$(dirname "$0")/../../../hack/tools/controlplane
+source=$(dirname "$0")/../../hack/tools/controlplane
 
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)

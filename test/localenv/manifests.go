@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package stack
+package localenv
 
 import (
 	"bufio"
@@ -15,17 +15,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
-
-// fieldOwner is the owner of applied fields.
-const fieldOwner = client.FieldOwner("localenv")
-
-// keyField is the field of a Secret that holds the service-account key.
-const keyField = "serviceAccountKey"
 
 // readManifests reads the objects of a YAML file, or of all *.yaml files of a folder sorted by name. Files may hold
 // several documents; empty documents are skipped.
@@ -84,16 +76,19 @@ func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // Apply applies objects server-side, in the given order, and takes over fields of other owners.
-// Namespaced objects without a namespace go to the environment's namespace. Apply ignores the
-// objects' status, and does not modify objects.
-func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
+// Namespaced objects without a namespace go to the environment's namespace.
+func (e *Env) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
-		desired, err := e.toUnstructured(object)
+		namespaced, err := e.control.client.IsObjectNamespaced(object)
 		if err != nil {
-			return err
+			return fmt.Errorf("finding out whether %s %s has a namespace: %w", object.GetKind(), object.GetName(), err)
 		}
-		if err := e.apply(ctx, desired); err != nil {
-			return fmt.Errorf("applying %s %s: %w", desired.GetKind(), desired.GetName(), err)
+		if namespaced && object.GetNamespace() == "" {
+			object.SetNamespace(e.settings.namespace)
+		}
+		desired := client.ApplyConfigurationFromUnstructured(object)
+		if err := e.control.client.Apply(ctx, desired, client.FieldOwner("localenv"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil
@@ -101,7 +96,7 @@ func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 
 // ApplyFile applies the objects of a YAML file, or of all *.yaml files of a folder, sorted by name.
 // In Secrets that have the field serviceAccountKey in stringData, it replaces that field with the
-// key of WithCloud, if there is one.
+// API's key, if there is one.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	objects, err := readManifests(path)
 	if err != nil {
@@ -118,47 +113,13 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// useServiceAccountKey puts the cloud's key, if it has one, into a Secret that has the field serviceAccountKey in its
+// useServiceAccountKey puts the API's key, if it has one, into a Secret that has the field serviceAccountKey in its
 // stringData.
 func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
-	if object.GetKind() != "Secret" || len(e.settings.cloud.ServiceAccountKey) == 0 {
-		return nil
-	}
-	if _, found, err := unstructured.NestedString(object.Object, "stringData", keyField); err != nil || !found {
+	path := []string{"stringData", "serviceAccountKey"}
+	_, found, err := unstructured.NestedString(object.Object, path...)
+	if object.GetKind() != "Secret" || len(e.api.ServiceAccountKey) == 0 || err != nil || !found {
 		return err
 	}
-	key := string(e.settings.cloud.ServiceAccountKey)
-	return unstructured.SetNestedField(object.Object, key, "stringData", keyField)
-}
-
-func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	desired := client.ApplyConfigurationFromUnstructured(object)
-	return e.control.client.Apply(ctx, desired, fieldOwner, client.ForceOwnership)
-}
-
-// toUnstructured copies an object into the form for Apply.
-func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil, err
-	}
-	gvk, err := apiutil.GVKForObject(object, e.control.client.Scheme())
-	if err != nil {
-		return nil, err
-	}
-	desired := (&unstructured.Unstructured{Object: content}).DeepCopy()
-	desired.SetGroupVersionKind(gvk)
-	delete(desired.Object, "status")
-	// The API server rejects these in an apply request.
-	desired.SetManagedFields(nil)
-	desired.SetResourceVersion("")
-	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp")
-	namespaced, err := e.control.client.IsObjectNamespaced(desired)
-	if err != nil {
-		return nil, fmt.Errorf("finding out whether %s %s has a namespace: %w", gvk.Kind, desired.GetName(), err)
-	}
-	if namespaced && desired.GetNamespace() == "" {
-		desired.SetNamespace(e.settings.namespace)
-	}
-	return desired, nil
+	return unstructured.SetNestedField(object.Object, string(e.api.ServiceAccountKey), path...)
 }

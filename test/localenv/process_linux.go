@@ -1,15 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix && !linux
-
-package stack
+package localenv
 
 import "syscall"
 
 // childAttributes gives a child its own process group, so that Ctrl-C in a terminal reaches only this process, which
-// then stops everything in order. These systems cannot kill a child when its parent dies: if this process is killed,
-// its children keep running.
+// then stops everything in order. The kernel kills the child if this process dies without stopping it.
 func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

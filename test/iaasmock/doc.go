@@ -26,7 +26,7 @@
 // are enforced (WithQuota).
 //
 // Package fault describes faults; Presets are ready-made faults. WithSeed makes a run
-// repeatable. The folder console has the web page at /, which reads the state of admin.go.
+// repeatable; admin.go serves the state and the faults over HTTP.
 // Package openapi has the API document, which the mock uses to route and check requests; package
 // conformance also checks answers against it. Keys and tokens are in internal/token; the resources
 // and their handlers are here, under one lock.

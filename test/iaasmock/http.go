@@ -24,20 +24,17 @@ import (
 
 // ServeHTTP serves a request by its path:
 //
-//	/v2/...                                the IaaS API
-//	POST /token, POST /oauth/v2/token      the token endpoints
-//	/resource-manager/...                  GetProject of the resource manager
-//	GET /admin/state                       the state, as JSON
-//	/admin/faults..., /admin/servers/...   faults and changes of servers
-//	GET /, GET /console/...                the console, a web page that uses /admin/
-//	GET /healthz                           always "ok"
+//	/v2/...                                 the IaaS API
+//	POST /token, POST /oauth/v2/token       the token endpoints
+//	GET /admin/state                        the state, as JSON
+//	/admin/faults, DELETE /admin/servers/   faults, and the removal of a server
+//	GET /healthz                            always "ok"
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch path := r.URL.Path; {
-	case path == "/", path == "/healthz", strings.HasPrefix(path, adminPrefix), strings.HasPrefix(path, consolePrefix):
+	if r.URL.Path == "/healthz" || strings.HasPrefix(r.URL.Path, adminPrefix) {
 		c.admin.ServeHTTP(w, r)
-	default:
-		c.serveAPI(w, r)
+		return
 	}
+	c.serveAPI(w, r)
 }
 
 // serveAPI handles every call: choose faults, wait (latency and delays), execute, wait

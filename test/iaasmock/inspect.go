@@ -89,8 +89,7 @@ func (c *Cloud) RemoveServer(id string) error {
 
 // Calls returns the most recent calls, at most 20000, the oldest first.
 func (c *Cloud) Calls() []Call {
-	calls, _ := c.calls.last(keptCalls)
-	return calls
+	return c.calls.last(keptCalls)
 }
 
 // CallCounts returns the number of calls by operation since New or the last
@@ -163,8 +162,6 @@ type callLog struct {
 	mu     sync.Mutex
 	kept   []Call // at most twice keptCalls
 	counts map[string]int
-	// total counts all calls, including those before ResetCalls.
-	total int
 }
 
 func (l *callLog) add(call Call) {
@@ -174,16 +171,15 @@ func (l *callLog) add(call Call) {
 		l.counts = map[string]int{}
 	}
 	l.counts[call.Operation]++
-	l.total++
 	if len(l.kept) == 2*keptCalls {
 		l.kept = slices.Clone(l.kept[keptCalls:])
 	}
 	l.kept = append(l.kept, call)
 }
 
-// last returns at most limit of the last calls, the oldest first, and the number of all calls.
-func (l *callLog) last(limit int) (calls []Call, total int) {
+// last returns at most limit of the last calls, the oldest first.
+func (l *callLog) last(limit int) []Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return orEmpty(slices.Clone(l.kept[max(len(l.kept)-limit, 0):])), l.total
+	return orEmpty(slices.Clone(l.kept[max(len(l.kept)-limit, 0):]))
 }

@@ -155,7 +155,7 @@ func TestReadmeExamplesWork(t *testing.T) {
 	url, _, _ := start(t, strings.Fields(command[1])...)
 	const documented = "http://127.0.0.1:8080"
 	methods := runExamples(t, strings.NewReplacer(documented, url, "<id>", "ID").Replace(readme))
-	if got := strings.Join(methods, " "); got != "POST GET GET DELETE GET POST GET POST POST DELETE DELETE" {
+	if got := strings.Join(methods, " "); got != "POST GET GET DELETE POST GET POST POST DELETE" {
 		t.Errorf("the examples are %s", got)
 	}
 	if left := servers(t, url); len(left) != 1 || left[0].Status != iaasmock.StatusDeleting {

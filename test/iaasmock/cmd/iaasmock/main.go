@@ -231,7 +231,7 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
 {{if .KeyFile}}
 Service account key written to {{.KeyFile}}; the token endpoint of this mock is {{.URL}}/oauth/v2/token
 {{end}}
-Console: {{.URL}}/ in a browser; the state as JSON:
+The state as JSON:
   curl -s {{.URL}}/admin/state
 
 Active faults (--seed {{.Seed}} repeats this run):

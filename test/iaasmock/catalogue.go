@@ -88,7 +88,8 @@ const statusAvailable = "AVAILABLE"
 // Catalogue holds the initial resources of a Cloud. A resource with a ProjectID and Region exists
 // only in that project and region.
 type Catalogue struct {
-	Projects []Project
+	// Projects are the IDs of the projects.
+	Projects []string
 	// Regions maps the name of a region to its availability zones. Each region needs at least one.
 	Regions map[string][]string
 	// Resources are the read-only resources, such as images.
@@ -96,13 +97,6 @@ type Catalogue struct {
 	Networks  []Network
 	Volumes   []Volume
 	NICs      []NIC
-}
-
-// Project is a STACKIT project.
-type Project struct {
-	ID string
-	// Name is the name of the project in the resource manager.
-	Name string
 }
 
 // Kind is a kind of Resource, with the name that the API's messages use.
@@ -148,17 +142,10 @@ type Network struct {
 	ProjectID string
 	Region    string
 	Name      string
-	Labels    map[string]string
 	// IPv4Prefix and IPv6Prefix are the address ranges, in CIDR notation; "" means that NICs get no
 	// addresses of that family. The first address after the network's own is the gateway.
-	IPv4Prefix      string
-	IPv6Prefix      string
-	IPv4Nameservers []string
-	// Isolated is the opposite of the API's field routed, DHCPDisabled of its field dhcp.
-	Isolated     bool
-	DHCPDisabled bool
-	// CreatedAt is set by the Cloud; a value in a Catalogue is ignored.
-	CreatedAt time.Time
+	IPv4Prefix string
+	IPv6Prefix string
 }
 
 // DefaultCatalogue returns the catalogue that a Cloud has without WithCatalogue: the resources of
@@ -166,7 +153,7 @@ type Network struct {
 func DefaultCatalogue() Catalogue {
 	const project, region = DefaultProjectID, DefaultRegion
 	return Catalogue{
-		Projects: []Project{{ID: project, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
+		Projects: []string{project, SecondProjectID},
 		Regions: map[string][]string{
 			DefaultRegion: {"eu01-1", "eu01-2", "eu01-3", "eu01-m"},
 			SecondRegion:  {"eu02-1", "eu02-2", "eu02-3", "eu02-m"},
@@ -348,25 +335,4 @@ func (c *Cloud) findMachineType(name string) (Resource, bool) {
 
 func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
 	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
-}
-
-// getProjectDetails shows a project in the public network area, like most projects.
-func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
-	return object{
-		"id": r.project(), "areaId": "PUBLIC", "internetAccess": true, "status": "CREATED",
-		"createdAt": c.startedAt.UTC(), "updatedAt": c.startedAt.UTC(),
-	}, nil
-}
-
-// getResourceManagerProject shows a project as the resource manager does; clients read a project's name
-// there. It never shows the parent folders, regardless of includeParents.
-func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
-	project, _ := c.project(r.project())
-	return object{
-		"projectId": project.ID, "containerId": project.Name, "name": project.Name, "lifecycleState": "ACTIVE",
-		"labels": object{}, "creationTime": c.startedAt.UTC(), "updateTime": c.startedAt.UTC(),
-		"parent": object{
-			"id": "90000000-0000-4000-8000-000000000001", "containerId": "default-organization", "type": "ORGANIZATION",
-		},
-	}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
 // Cloud is a fake STACKIT cloud, and an http.Handler. New returns one.
@@ -28,12 +27,12 @@ import (
 // All methods are safe for concurrent use.
 type Cloud struct {
 	settings
-	tokens *token.Issuer
-	faults fault.Book
-	calls  callLog
-	admin  http.Handler
+	accounts *accounts
+	faults   fault.Book
+	calls    callLog
+	admin    http.Handler
 	// latencies to nicOrder are the random streams, shared by all calls.
-	latencies, boots, deletions, ids, replicas, others, nicOrder *lockedStream
+	latencies, boots, ids, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
 	// never written to, so that answers can be encoded without mu.
@@ -42,11 +41,7 @@ type Cloud struct {
 	nics     collection[*nic]
 	volumes  collection[*Volume]
 	networks collection[*network]
-	// networksMade counts the networks created by calls.
-	networksMade int
-	totals       Totals
-	// startedAt is when the projects were created.
-	startedAt time.Time
+	totals   Totals
 	// deleting holds the servers with a DeleteServer in progress, for applyEndedDeletions.
 	deleting map[string]*server
 	// releases are the pending releases of NICs and volumes whose server is gone.
@@ -190,27 +185,19 @@ func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// extendKeepGone keeps servers deleted from now on visible to reads that lag by up to back.
-func (c *Cloud) extendKeepGone(back time.Duration) {
-	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
-}
-
 // New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on an
 // inconsistent catalogue, such as one with a NIC in a network that does not exist.
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
 		settings: defaultSettings(),
-		deleting: map[string]*server{},
+		accounts: newAccounts(), deleting: map[string]*server{},
 	}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
-	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
-	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"),
-		c.random.lockedStream("ids")
-	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
-	c.nicOrder, c.deletions = c.random.lockedStream("order of NICs"), c.random.lockedStream("deletion")
-	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
+	c.latencies, c.boots = c.random.lockedStream("latency"), c.random.lockedStream("boot")
+	c.ids, c.nicOrder = c.random.lockedStream("ids"), c.random.lockedStream("order of NICs")
+	c.keepGoneFor = c.listLag
 	c.admin = c.adminHandler()
 	if err := c.loadCatalogue(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
@@ -222,7 +209,7 @@ func New(opts ...Option) *Cloud {
 }
 
 func (c *Cloud) loadCatalogue() error {
-	c.startedAt = c.clock.Now()
+	now := c.clock.Now()
 	for region, zones := range c.catalogue.Regions {
 		if len(zones) == 0 {
 			return fmt.Errorf("region %s has no availability zone", region)
@@ -230,11 +217,11 @@ func (c *Cloud) loadCatalogue() error {
 	}
 	for _, volume := range c.catalogue.Volumes {
 		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
-		volume.CreatedAt, volume.UpdatedAt = c.startedAt, c.startedAt
+		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
 	}
 	for _, n := range c.catalogue.Networks {
-		made, err := newNetwork(n, c.startedAt)
+		made, err := newNetwork(n, now)
 		if err != nil {
 			return err
 		}
@@ -250,9 +237,6 @@ func (c *Cloud) loadCatalogue() error {
 			return fmt.Errorf("NIC %s: %w", nic.ID, err)
 		}
 		c.nics.put(nic.ID, nic)
-	}
-	if c.loadBalancer {
-		return c.addLoadBalancer()
 	}
 	return nil
 }
@@ -280,14 +264,10 @@ func (d randomSource) lockedStream(purpose string) *lockedStream {
 func (s *lockedStream) spread(span time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fault.Spread(s.rng, span)
-}
-
-// number returns a random number from 0 to below-1.
-func (s *lockedStream) number(below int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rng.IntN(below)
+	if span <= 0 {
+		return 0
+	}
+	return time.Duration(s.rng.Float64() * float64(span))
 }
 
 // shuffled shuffles the items in place, and returns them.

@@ -22,31 +22,21 @@
 //	// ... run it, then check which servers exist and which calls were made:
 //	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
 //
-// Servers boot in seconds, so that tests are short; WithLive makes the mock as slow as STACKIT. Server quotas
-// are enforced (WithQuota).
+// Servers boot in seconds, so that tests are short; WithLive makes the mock as slow as STACKIT.
 //
-// Package fault describes faults; Presets are ready-made faults. WithSeed makes a run
-// repeatable; admin.go serves the state and the faults over HTTP.
-// Package openapi has the API document, which the mock uses to route and check requests; package
-// conformance also checks answers against it. Keys and tokens are in internal/token; the resources
-// and their handlers are here, under one lock.
+// Package fault describes faults. WithSeed makes a run repeatable; admin.go serves the state and the
+// faults over HTTP. Package openapi has the API document, which the mock uses to route and check
+// requests; package conformance also checks answers against it.
 //
 // http.go serves a call: operations.go finds its handler and checks the request against the
-// document, and faults.go adds the faults. servers.go, server_create.go, nics.go, networks.go and
-// volumes.go have the operations that change resources, catalogue.go the read-only resources.
-// resources.go finds the resource that a request names; cloud.go is the store with its
-// lock. decisions.md gives the reasons, and the rejected alternatives.
+// document, faults.go adds the faults, accounts.go has keys and tokens. servers.go,
+// server_create.go, nics.go and volumes.go have the operations that change resources, catalogue.go
+// the read-only resources. resources.go finds the resource that a request names; cloud.go is the
+// store with its one lock. decisions.md gives the reasons, and the rejected alternatives.
 //
-// Where to change
-//
-//   - a field of a Fault: fault/fault.go, and the operations it works with in fault/validate.go
-//     (worksWith), if not all. It takes effect where the call is answered, as r.fault: in http.go if it changes the
-//     answer of any operation, else in the operation's handler; faults.go only injects. An answer that the API document
-//     does not allow sets reply.replaced. Tests fail without a row in fault_fields_test.go, without the field in
-//     README.md's table, and for an operation with which the field does nothing (not with -short)
-//   - a preset: fault/presets.go, and README.md's list (a test fails without); what it does: a row in
-//     TestAnswersOfPresets, or steps in TestServersOfPresets or TestTokensOfPresets
-//   - an operation: handlers in operations.go, fault.Operations, and README.md's table
+// A new field of a Fault goes into fault/fault.go, and takes effect as r.fault where the call is
+// answered: in http.go if it changes the answer of any operation, else in the operation's handler.
+// A new operation is a handler in operations.go, and a name in fault.Operations.
 //
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the
 // mock does not implement are answered with 404 or 405 and counted as "Unknown". All clients

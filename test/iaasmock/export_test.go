@@ -8,7 +8,5 @@ import (
 	"slices"
 )
 
-// Operations returns all operations of the mock.
-func Operations() []string {
-	return append(slices.Sorted(maps.Keys(handlers)), "GetProject", "Token")
-}
+// Operations returns the operations of the API document that the mock has.
+func Operations() []string { return slices.Sorted(maps.Keys(handlers)) }

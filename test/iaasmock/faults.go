@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -19,20 +20,10 @@ type (
 	Fault = fault.Fault
 	// ActiveFault is an injected fault that has not ended.
 	ActiveFault = fault.Active
-	// Preset is a ready-made fault with a name.
-	Preset = fault.Preset
 )
 
-// Values of a Fault's fields.
-const (
-	// OperationIaaS is a Fault.Operation that selects all calls except calls of the token endpoints.
-	OperationIaaS = fault.OperationIaaS
-	// AnyServer is a Fault.OtherServer that selects any existing server.
-	AnyServer = fault.AnyServer
-)
-
-// Presets returns the ready-made faults; see fault.Presets.
-func Presets() []Preset { return fault.Presets() }
+// OperationIaaS is a Fault.Operation that selects all calls except calls of the token endpoints.
+const OperationIaaS = fault.OperationIaaS
 
 // Inject adds a fault, and returns a function that removes it; calls that the fault has hit are not
 // affected. Inject panics if the fault is invalid.
@@ -43,21 +34,17 @@ func (c *Cloud) Inject(f Fault) (remove func()) {
 
 // Faults returns the faults that have not ended, including faults that have not begun, in the order
 // of injection.
-func (c *Cloud) Faults() []ActiveFault {
-	return c.faults.Active(c.clock.Now())
-}
+func (c *Cloud) Faults() []ActiveFault { return c.faults.Active(c.clock.Now()) }
 
 // ClearFaults removes all faults.
-func (c *Cloud) ClearFaults() {
-	c.faults.Clear()
-}
+func (c *Cloud) ClearFaults() { c.faults.Clear() }
 
 func (c *Cloud) inject(f Fault) ActiveFault {
 	if err := f.Validate(); err != nil {
 		panic("iaasmock: " + err.Error())
 	}
 	if f.Stale > 0 {
-		c.extendKeepGone(f.Stale)
+		c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, f.Stale) })
 	}
 	return c.faults.Add(f, c.clock.Now(), c.random.stream)
 }
@@ -84,15 +71,11 @@ func faultAnswer(f *Fault) answer {
 		// Source: the injected fault.
 		return errorAnswer(newError(f.Status, "%s", http.StatusText(f.Status)))
 	}
-	contentType := f.ContentType
-	if contentType == "" {
-		contentType = jsonContentType
-	}
 	body := f.Body
-	if body == "" && contentType == "text/html" {
+	if body == "" && f.ContentType == "text/html" {
 		body = fmt.Sprintf(nginxPage, f.Status, http.StatusText(f.Status))
 	}
-	return answer{status: f.Status, contentType: contentType, body: []byte(body)}
+	return answer{status: f.Status, contentType: cmp.Or(f.ContentType, jsonContentType), body: []byte(body)}
 }
 
 func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Request, body []byte) *fault.Call {

@@ -24,11 +24,6 @@ func (c *Cloud) Volumes() []Volume {
 	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return *v })
 }
 
-// Networks returns the networks that exist now, including the catalogue's.
-func (c *Cloud) Networks() []Network {
-	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
-}
-
 func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (all []V) {
 	c.locked(func(now time.Time) {
 		for item := range of.each() {
@@ -62,11 +57,6 @@ func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 // log is empty.
 func (c *Cloud) SetConsoleLog(id, log string, delay time.Duration) error {
 	return c.change(id, func(s *server, now time.Time) { s.console, s.consoleAt = log, now.Add(delay) })
-}
-
-// SetMaintenanceWindow announces a maintenance window of a server; nil removes it.
-func (c *Cloud) SetMaintenanceWindow(id string, window *MaintenanceWindow) error {
-	return c.change(id, func(s *server, _ time.Time) { s.MaintenanceWindow = window })
 }
 
 // change changes a server. It returns an error if there is none with the ID.

@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -37,11 +36,11 @@ func (n *nic) viewAt(t time.Time) NIC {
 // network is a Network with the address pools of its prefixes.
 type network struct {
 	Network
-	v4, v6 *addressPool
+	createdAt time.Time
+	v4, v6    *addressPool
 }
 
 func newNetwork(n Network, now time.Time) (*network, error) {
-	n.CreatedAt = now
 	v4, err := newAddressPool(n.IPv4Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("network %s: %w", n.ID, err)
@@ -50,7 +49,7 @@ func newNetwork(n Network, now time.Time) (*network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("network %s: %w", n.ID, err)
 	}
-	return &network{Network: n, v4: v4, v6: v6}, nil
+	return &network{Network: n, createdAt: now, v4: v4, v6: v6}, nil
 }
 
 // assign gives the NIC its requested addresses, or free ones, and a MAC.
@@ -157,77 +156,18 @@ func macOf(id string) string {
 
 func (*Cloud) showNetwork(n *network, _ time.Time) object {
 	view := object{
-		"id": n.ID, "name": n.Name, "status": "CREATED", "routed": !n.Isolated, "dhcp": !n.DHCPDisabled,
-		"labels": orEmptyMap(n.Labels), "createdAt": n.CreatedAt.UTC(), "updatedAt": n.CreatedAt.UTC(),
+		"id": n.ID, "name": n.Name, "status": "CREATED", "routed": true, "dhcp": true, "labels": object{},
+		"createdAt": n.createdAt.UTC(), "updatedAt": n.createdAt.UTC(),
 	}
 	if n.v4 != nil {
-		view["ipv4"] = n.v4.view(n.IPv4Nameservers)
+		view["ipv4"] = n.v4.view()
 	}
 	if n.v6 != nil {
-		view["ipv6"] = n.v6.view(nil)
+		view["ipv6"] = n.v6.view()
 	}
 	return view
 }
 
-func (p *addressPool) view(nameservers []string) object {
-	return object{
-		"prefixes": []string{p.prefix.String()}, "gateway": p.gateway.String(), "nameservers": orEmpty(nameservers),
-	}
-}
-
-// createNetwork creates a network that is CREATED at once. Without a prefix it gets a prefix of its own.
-func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
-	var payload struct {
-		Name string `json:"name"`
-		DHCP *bool  `json:"dhcp"`
-		IPv4 struct {
-			Prefix       string   `json:"prefix"`
-			PrefixLength int      `json:"prefixLength"`
-			Nameservers  []string `json:"nameservers"`
-		} `json:"ipv4"`
-		Labels map[string]any `json:"labels"`
-		Routed *bool          `json:"routed"`
-	}
-	if err := r.decode(&payload); err != nil {
-		return nil, err
-	}
-	networkLabels, err := mergeLabels(nil, payload.Labels)
-	if err != nil {
-		return nil, err
-	}
-	c.locked(func(now time.Time) {
-		c.networksMade++
-		made, problem := newNetwork(Network{
-			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name, Labels: networkLabels,
-			IPv4Prefix:      cmp.Or(payload.IPv4.Prefix, nextPrefix(c.networksMade, payload.IPv4.PrefixLength)),
-			IPv4Nameservers: payload.IPv4.Nameservers,
-			DHCPDisabled:    payload.DHCP != nil && !*payload.DHCP, Isolated: payload.Routed != nil && !*payload.Routed,
-		}, now)
-		if problem != nil {
-			// Source: the document: the prefix is a CIDR.
-			err = badRequest("%v", problem)
-			return
-		}
-		c.networks.put(made.ID, made)
-		view = c.showNetwork(made, now)
-	})
-	return view, err
-}
-
-// nextPrefix returns the prefix of the number-th network created by a call; length 0 means 24.
-func nextPrefix(number, length int) string {
-	return fmt.Sprintf("10.%d.%d.0/%d", 128+number/256%128, number%256, cmp.Or(length, 24))
-}
-
-func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
-	return nil, onNamed(c, r, &c.networks, namedNetwork, func(network *network, _ time.Time) *apiError {
-		for n := range c.nics.each() {
-			if n.NetworkID == network.ID {
-				// Source: the document: 409 of DeleteNetwork.
-				return conflict()
-			}
-		}
-		c.networks.remove(network.ID)
-		return nil
-	})
+func (p *addressPool) view() object {
+	return object{"prefixes": []string{p.prefix.String()}, "gateway": p.gateway.String(), "nameservers": []string{}}
 }

@@ -71,14 +71,6 @@ func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
 	return c.listNICs(r, func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] })
 }
 
-func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
-	err = c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
-		view = c.showNIC(nic, now)
-		return nil
-	})
-	return view, err
-}
-
 func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	var payload nicPayload
 	if err := r.decode(&payload); err != nil {

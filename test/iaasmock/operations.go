@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -32,45 +31,32 @@ var handlers = map[string]handler{
 	"DeleteServer":                 (*Cloud).deleteServer,
 	"GetServerLog":                 (*Cloud).getServerLog,
 	"ListServerNICs":               (*Cloud).listServerNICs,
-	"ListAttachedVolumes":          (*Cloud).listAttachedVolumes,
 	"ListProjectNICs":              (*Cloud).listProjectNICs,
 	"GetProjectNIC":                getOne(allNICs, namedNIC, (*Cloud).showNIC),
 	"ListNics":                     (*Cloud).listNetworkNICs,
 	"CreateNic":                    (*Cloud).createNIC,
-	"GetNic":                       (*Cloud).getNetworkNIC,
 	"UpdateNic":                    (*Cloud).updateNIC,
 	"DeleteNic":                    (*Cloud).deleteNIC,
 	"ListVolumes":                  listAll(allVolumes, (*Cloud).showVolume),
 	"CreateVolume":                 (*Cloud).createVolume,
 	"GetVolume":                    getOne(allVolumes, namedVolume, (*Cloud).showVolume),
 	"DeleteVolume":                 (*Cloud).deleteVolume,
-	"UpdateVolume":                 (*Cloud).updateVolume,
-	"ListNetworks":                 listAll(allNetworks, (*Cloud).showNetwork),
-	"CreateNetwork":                (*Cloud).createNetwork,
 	"GetNetwork":                   getOne(allNetworks, namedNetwork, (*Cloud).showNetwork),
-	"DeleteNetwork":                (*Cloud).deleteNetwork,
 	"ListQuotas":                   (*Cloud).listQuotas,
-	"GetProjectDetails":            (*Cloud).getProjectDetails,
 	"ListSecurityGroups":           listOf(KindSecurityGroup),
 	"GetSecurityGroup":             getOf(KindSecurityGroup, "securityGroupId"),
-	"ListImages":                   listOf(KindImage),
 	"GetImage":                     getOf(KindImage, "imageId"),
 	"GetSnapshot":                  getOf(KindSnapshot, "snapshotId"),
-	"ListAffinityGroups":           listOf(KindAffinityGroup),
 	"GetAffinityGroup":             getOf(KindAffinityGroup, "affinityGroupId"),
-	"ListKeyPairs":                 listOf(KindKeypair),
 	"GetKeyPair":                   getOf(KindKeypair, "keypairName"),
 	"ListMachineTypes":             listOf(KindMachineType),
-	"GetMachineType":               getOf(KindMachineType, "machineType"),
 	"ListAvailabilityZones":        (*Cloud).listAvailabilityZones,
-	"GetVolumePerformanceClass":    getOf(KindPerformanceClass, "volumePerformanceClass"),
 	"ListVolumePerformanceClasses": listOf(KindPerformanceClass),
 }
 
-// tokenHandlers are the token endpoints, by their paths.
-var tokenHandlers = map[string]handler{
-	"/token": (*Cloud).issueKeyToken, "/oauth/v2/token": (*Cloud).issueToken,
-}
+// isTokenEndpoint reports whether the path is that of a token endpoint: accounts.stackit.cloud's, or the
+// one of keys before 2026.
+func isTokenEndpoint(path string) bool { return path == "/oauth/v2/token" || path == "/token" }
 
 // document routes the operations of handlers. It is made once, since that takes 50 ms.
 var document = sync.OnceValue(func() openapi.Router {
@@ -87,35 +73,22 @@ type operation struct {
 	input *openapi.Input
 }
 
-// resourceManager is the prefix of the resource manager's only operation, GetProject. Its
-// paths are those of the IaaS API, so that it needs an endpoint of its own.
-const resourceManager = "/resource-manager"
-
 // find returns the operation of a request, or the API's error.
 func find(r *http.Request) (operation, *apiError) {
-	if handle := tokenHandlers[r.URL.Path]; handle != nil && r.Method == http.MethodPost {
-		return operation{name: fault.OperationToken, status: http.StatusOK, handle: handle}, nil
-	} else if handle != nil {
-		return operation{name: fault.OperationUnknown}, missed(routers.ErrMethodNotAllowed)
-	}
-	path, toManager := strings.CutPrefix(r.URL.Path, resourceManager)
-	if toManager {
-		r = r.Clone(r.Context())
-		r.URL.Path, r.URL.RawPath = path, ""
+	if isTokenEndpoint(r.URL.Path) {
+		if r.Method != http.MethodPost {
+			return operation{name: fault.OperationUnknown}, missed(routers.ErrMethodNotAllowed)
+		}
+		return operation{name: fault.OperationToken, status: http.StatusOK, handle: (*Cloud).issueToken}, nil
 	}
 	input, err := document().Find(r)
 	if err != nil {
 		return operation{name: fault.OperationUnknown}, missed(err)
 	}
 	name := input.Route.Operation.OperationID
-	found := operation{name: name, status: statusOfSuccess(input.Route.Operation), handle: handlers[name], input: input}
-	if toManager {
-		if name != "GetProjectDetails" {
-			return operation{name: fault.OperationUnknown}, missed(routers.ErrPathNotFound)
-		}
-		found.name, found.handle = "GetProject", (*Cloud).getResourceManagerProject
-	}
-	return found, nil
+	return operation{
+		name: name, status: statusOfSuccess(input.Route.Operation), handle: handlers[name], input: input,
+	}, nil
 }
 
 // missed returns the answer to a request without an operation.

@@ -20,23 +20,18 @@ type settings struct {
 	bootDuration   time.Duration
 	bootSpread     time.Duration
 	deleteDuration time.Duration
-	deleteSpread   time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
-	replicaLags    []time.Duration
-	nicDelay       time.Duration
-	addressDelay   time.Duration
-	// releaseDuration is set by WithReleaseDuration.
+	// nicDelay hides the NIC of a new server for this time after its creation, in the server and in lists.
+	nicDelay        time.Duration
+	addressDelay    time.Duration
 	releaseDuration time.Duration
 	tokenLifetime   time.Duration
 	keyForm         KeyForm
 	catalogue       Catalogue
 	authenticate    bool
-	serverLabels    bool
-	nullLists       bool
 	replaceLabels   bool
-	loadBalancer    bool
 	// injected are the initial faults.
 	injected []Fault
 	quota    Quota
@@ -79,17 +74,6 @@ func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
 
-// WithDeleteSpread adds a random time from 0 to d to each deletion. Default: no additional time.
-func WithDeleteSpread(d time.Duration) Option {
-	return func(s *settings) { s.deleteSpread = d }
-}
-
-// WithNICDelay hides the NIC of a new server for d after its creation, in the server and in all
-// lists, even if the server is ACTIVE. NICs passed in nicIds are not hidden. Default: no delay.
-func WithNICDelay(d time.Duration) Option {
-	return func(s *settings) { s.nicDelay = d }
-}
-
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation, even if the
 // server is ACTIVE. Addresses of NICs passed in nicIds are not hidden. Default: no delay.
 func WithAddressDelay(d time.Duration) Option {
@@ -111,19 +95,6 @@ func WithLatency(min, max time.Duration) Option {
 // a deleted server is still listed. GetServer and all other lists do not lag. Default: no lag.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
-}
-
-// WithListReplicas answers each list of servers from a random replica, with one replica for each of
-// the lags. A replica lags as with WithListLag, so that a server may appear in a list, be missing
-// in the next and appear again. The lag of WithListLag is the minimum for all replicas. Default: no
-// replicas.
-func WithListReplicas(lags ...time.Duration) Option {
-	return func(s *settings) { s.replicaLags = lags }
-}
-
-// WithNullLists encodes empty lists as {"items":null}. Default: {"items":[]}.
-func WithNullLists() Option {
-	return func(s *settings) { s.nullLists = true }
 }
 
 // WithCatalogue sets the initial resources of the Cloud. Default: DefaultCatalogue.
@@ -152,35 +123,15 @@ func WithReplacedLabels() Option {
 	return func(s *settings) { s.replaceLabels = true }
 }
 
-// WithServerLabels adds STACKIT's own labels to new servers: stackit_project_id and
-// provisionSTACKITServerAgent. Default: off.
-func WithServerLabels() Option {
-	return func(s *settings) { s.serverLabels = true }
-}
-
-// WithLoadBalancer adds the server of a load balancer to DefaultProjectID. Lists and quotas include
-// it, because STACKIT runs such servers in the user's project. Default: off.
-func WithLoadBalancer() Option {
-	return func(s *settings) { s.loadBalancer = true }
-}
-
-// WithLive makes the mock as slow as STACKIT, adds a load balancer's server, and limits the calls.
-// Options after WithLive override it. Test runs of cluster-api-provider-stackit (2026-08) saw a
-// server ACTIVE after about two minutes, without a NIC for most of them, and gone within 16 or 32 s
-// of its deletion, and a load balancer's server in the project. STACKIT does not publish its rate
-// limit. The limit here, 100 calls per second and source address, 200 at once, affects only clients
-// that do not limit themselves.
+// WithLive makes the mock as slow as STACKIT, and limits the calls. Options after WithLive override
+// it. Test runs of cluster-api-provider-stackit (2026-08) saw a server ACTIVE after about two
+// minutes, without a NIC for most of them, and gone within 16 or 32 s of its deletion. STACKIT does
+// not publish its rate limit: the one here, 100 calls per second and source address, 200 at once,
+// affects only clients that do not limit themselves.
 func WithLive() Option {
 	return func(s *settings) {
-		for _, option := range []Option{
-			WithBootDuration(110 * time.Second), WithBootSpread(20 * time.Second), WithNICDelay(100 * time.Second),
-			WithDeleteDuration(10 * time.Second), WithDeleteSpread(10 * time.Second), WithServerLabels(), WithLoadBalancer(),
-		} {
-			option(s)
-		}
-		limit := fault.SourceLimit(100, 200)
-		limit.Name = "rate-limited-source"
-		s.injected = append(s.injected, limit)
+		s.bootDuration, s.nicDelay, s.deleteDuration = 2*time.Minute, 100*time.Second, 15*time.Second
+		s.injected = append(s.injected, fault.SourceLimit(100, 200))
 	}
 }
 

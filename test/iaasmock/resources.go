@@ -53,15 +53,6 @@ type Server struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// LaunchedAt is when the server first became ACTIVE; the zero time before.
 	LaunchedAt time.Time `json:"launchedAt,omitzero"`
-	// MaintenanceWindow is the announced maintenance window; nil if there is none.
-	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
-}
-
-// MaintenanceWindow is a maintenance window of a server's host. Status is PLANNED or ONGOING.
-type MaintenanceWindow struct {
-	StartsAt time.Time `json:"startsAt"`
-	EndsAt   time.Time `json:"endsAt"`
-	Status   string    `json:"status"`
 }
 
 // BootVolume is a server's boot volume: its ID and the parameters of CreateServer.
@@ -158,7 +149,7 @@ func (n Network) scope() (string, string) { return n.ProjectID, n.Region }
 func (s Server) labelSet() labels.Set  { return s.Labels }
 func (n NIC) labelSet() labels.Set     { return n.Labels }
 func (v Volume) labelSet() labels.Set  { return v.Labels }
-func (n Network) labelSet() labels.Set { return n.Labels }
+func (n Network) labelSet() labels.Set { return nil }
 
 // sees reports whether the resource is in the request's project and region.
 func (r *request) sees(item resource) bool {
@@ -170,10 +161,6 @@ func (r *request) sees(item resource) bool {
 func found[T resource](r *request, in *collection[T], id string) (T, bool) {
 	item, ok := in.get(id)
 	return item, ok && r.sees(item)
-}
-
-func (c *Cloud) project(id string) (Project, bool) {
-	return first(c.catalogue.Projects, func(p Project) bool { return p.ID == id })
 }
 
 // first returns the first item for which fits is true.

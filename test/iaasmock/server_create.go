@@ -5,35 +5,21 @@ package iaasmock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-func (c *Cloud) createServer(r *request) (any, *apiError) {
+func (c *Cloud) createServer(r *request) (view any, err *apiError) {
 	var payload serverPayload
 	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
-	var view any
-	var err *apiError
 	c.locked(func(now time.Time) {
 		creation := &serverCreation{cloud: c, request: r, payload: payload, now: now}
-		if err = creation.resolve(); err != nil {
-			return
-		}
-		shown := c.otherServer(r)
-		if shown == nil || r.fault.Executed {
-			created := creation.create()
-			shown = cmp.Or(shown, created)
-		}
-		view = c.showServer(shown, now, false)
-		if r.fault.Duplicate {
-			creation.repeat()
+		if err = creation.resolve(); err == nil {
+			view = c.showServer(creation.create(), now, false)
 		}
 	})
 	return view, err
@@ -70,56 +56,6 @@ func (o *serverCreation) resolve() *apiError {
 	o.resolveVolumes()
 	o.resolveZone()
 	return o.resolveQuota(machineType)
-}
-
-// otherServer returns the server that the answer shows in place of the new server; nil for none.
-func (c *Cloud) otherServer(r *request) *server {
-	wanted := r.fault.OtherServer
-	if wanted == "" {
-		return nil
-	}
-	var fitting []*server
-	for s := range c.servers.each() {
-		if r.sees(s) && (wanted == fault.AnyServer || wanted == s.Name || wanted == s.ID) {
-			fitting = append(fitting, s)
-		}
-	}
-	if len(fitting) == 0 {
-		return nil
-	}
-	return fitting[c.others.number(len(fitting))]
-}
-
-// addLoadBalancer creates a load balancer's server. Its machine type, its name (the load balancer's,
-// random, five hex digits) and its zone are as in test runs of cluster-api-provider-stackit
-// (2026-08-07); it has no client's label. It is a day old, so that no lag or delay hides it.
-func (c *Cloud) addLoadBalancer() error {
-	if len(c.catalogue.Regions[DefaultRegion]) == 0 {
-		return errors.New("load balancer: the catalogue has no region " + DefaultRegion)
-	}
-	id := c.newID()
-	creation := &serverCreation{
-		cloud: c, now: c.startedAt.Add(-24 * time.Hour),
-		request: &request{vars: map[string]string{"projectId": DefaultProjectID, "region": DefaultRegion}},
-		payload: serverPayload{
-			Name: "ingress-" + id[:8] + "-" + id[24:29], MachineType: "t1.2", AvailabilityZone: DefaultAvailabilityZone,
-			ImageID: DefaultImageID,
-		},
-	}
-	creation.payload.Networking.NetworkID = DefaultNetworkID
-	if err := creation.resolve(); err != nil {
-		return errors.New("load balancer: " + err.Msg)
-	}
-	creation.create()
-	return nil
-}
-
-// repeat creates a second server from the same request, unless it would fail.
-func (o *serverCreation) repeat() {
-	again := &serverCreation{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
-	if again.resolve() == nil && again.failure == "" {
-		again.create()
-	}
 }
 
 // create creates the server with its NIC and volumes.
@@ -250,14 +186,6 @@ func once(ids []string) (kept []string) {
 func (o *serverCreation) resolveLabels() (err *apiError) {
 	if o.server.Labels, err = mergeLabels(nil, o.payload.Labels); err != nil {
 		return err
-	}
-	if o.request.fault.DropLabels {
-		clear(o.server.Labels)
-	}
-	if o.cloud.serverLabels {
-		provisioned := o.payload.Agent.Provisioned != nil && *o.payload.Agent.Provisioned
-		o.server.Labels["stackit_project_id"] = o.server.ProjectID
-		o.server.Labels["provisionSTACKITServerAgent"] = fmt.Sprint(provisioned)
 	}
 	o.server.Metadata, err = mergeMetadata(nil, o.payload.Metadata)
 	return err
@@ -420,9 +348,6 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 		ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
 		Size: boot.Size, PerformanceClass: boot.PerformanceClass,
 		SourceType: boot.Source.Type, SourceID: boot.Source.ID, MadeByServer: true,
-	}
-	if o.request.fault.OwnBootVolume {
-		o.boot.Name, boot.DeleteOnTermination = "boot-volume-"+o.boot.ID[:8], false
 	}
 	o.server.BootVolume = &BootVolume{
 		ID: o.boot.ID, Size: boot.Size, PerformanceClass: boot.PerformanceClass,

@@ -126,7 +126,7 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 	details := r.flag("details")
 	views := []any{}
 	c.locked(func(now time.Time) {
-		asOf := now.Add(-max(c.listLag, c.replicaLag(), r.fault.Stale))
+		asOf := now.Add(-max(c.listLag, r.fault.Stale))
 		for _, s := range c.serversAt(asOf, func(s *server) bool {
 			return r.sees(s) && selector.Matches(s.labelSet())
 		}) {
@@ -201,8 +201,7 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 // deleteServer accepts a DELETE in every state: no refusal is known.
 func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
-		takes := c.deleteDuration + c.deletions.spread(c.deleteSpread)
-		end := transition{at: now.Add(takes), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
+		end := transition{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
 		if r.fault.NeverGone {
 			end = transition{}
 		}
@@ -213,35 +212,22 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	return nil, err
 }
 
-// defaultLogLength is the number of lines of a console log for a request without a length.
-//
-// Source: the document: parameter v1LogLength.
-const defaultLogLength = 2000
-
 // getServerLog shows the last lines of the console log.
 func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
-	length := defaultLogLength
-	if text := r.URL.Query().Get("length"); text != "" {
-		length, _ = strconv.Atoi(text) // the document has checked it
-	}
+	// Source: the document: parameter v1LogLength. Its default is 2000 lines, and 0 is all of them.
+	length, _ := strconv.Atoi(cmp.Or(r.URL.Query().Get("length"), "2000")) // the document has checked it
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
-		log := ""
-		if !now.Before(s.consoleAt) {
-			log = lastLines(s.console, length)
+		lines := slices.Collect(strings.Lines(s.console))
+		if now.Before(s.consoleAt) {
+			lines = nil
 		}
-		view = map[string]string{"output": log}
+		if length > 0 {
+			lines = lines[max(len(lines)-length, 0):]
+		}
+		view = object{"output": strings.Join(lines, "")}
 		return nil
 	})
 	return view, err
-}
-
-// lastLines returns at most this many lines from the end of a text; all for 0.
-func lastLines(text string, most int) string {
-	lines := slices.Collect(strings.Lines(text))
-	if most == 0 || len(lines) <= most {
-		return text
-	}
-	return strings.Join(lines[len(lines)-most:], "")
 }
 
 // staleServer shows the server in the path as of t.
@@ -251,14 +237,6 @@ func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiErr
 		return nil, notFound(namedServer.what)
 	}
 	return c.showServer(servers[0], t, details), nil
-}
-
-// replicaLag returns the lag of the random replica that answers a list.
-func (c *Cloud) replicaLag() time.Duration {
-	if len(c.replicaLags) == 0 {
-		return 0
-	}
-	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
 }
 
 // showServer returns a server as the API shows it as of t. It omits networking and
@@ -279,9 +257,6 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	}
 	if !at.LaunchedAt.IsZero() {
 		view["launchedAt"] = at.LaunchedAt.UTC()
-	}
-	if at.MaintenanceWindow != nil {
-		view["maintenanceWindow"] = at.MaintenanceWindow
 	}
 	if details {
 		view["nics"], view["serviceAccountMails"] = c.showServerNICs(s, t), orEmpty(at.ServiceAccountMails)

@@ -11,12 +11,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -199,30 +197,12 @@ func (m *mock) server(id string) iaasmock.Server {
 	return server
 }
 
-// instantClock steps itself whenever a timer starts.
-type instantClock struct{ *clocktesting.FakeClock }
-
-func (c instantClock) NewTimer(d time.Duration) clock.Timer {
-	timer := c.FakeClock.NewTimer(d)
-	c.Step(d)
-	return timer
-}
-
-// instantMock is for one call at a time.
-func instantMock(t *testing.T, opts ...iaasmock.Option) *mock {
-	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Now())
-	m := openMock(t, append(opts, iaasmock.WithClock(instantClock{clock}))...)
-	m.clock = clock
-	return m
-}
-
-// eventually waits for what another goroutine does.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("after 10 seconds not yet: %s", what)
-		}
+// status of a call; 0 if its connection was lost.
+func (m *mock) status(method, path string, body any) int {
+	m.t.Helper()
+	response, _, err := m.try(method, path, body)
+	if err != nil {
+		return 0
 	}
+	return response.StatusCode
 }

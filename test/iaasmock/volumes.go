@@ -96,32 +96,6 @@ func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
 	})
 }
 
-// updateVolume sets the payload's fields except imageConfig, which is ignored.
-func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
-	var payload struct {
-		Name        *string        `json:"name"`
-		Description *string        `json:"description"`
-		Bootable    *bool          `json:"bootable"`
-		Labels      map[string]any `json:"labels"`
-	}
-	if err := r.decode(&payload); err != nil {
-		return nil, err
-	}
-	err = onNamed(c, r, &c.volumes, namedVolume, func(v *Volume, now time.Time) *apiError {
-		labels, err := mergeLabels(v.Labels, payload.Labels)
-		if err != nil {
-			return err
-		}
-		v.Labels, v.UpdatedAt = labels, now
-		set(&v.Name, payload.Name)
-		set(&v.Description, payload.Description)
-		set(&v.Bootable, payload.Bootable)
-		view = c.showVolume(v, now)
-		return nil
-	})
-	return view, err
-}
-
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
@@ -146,16 +120,4 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 type sourcePayload struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
-}
-
-func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
-	views := []object{}
-	err := c.withServer(r, func(s *server, _ time.Time) *apiError {
-		for _, id := range s.VolumeIDs {
-			deleted := s.isBootVolume(id) && s.BootVolume.DeleteOnTermination
-			views = append(views, object{"serverId": s.ID, "volumeId": id, "deleteOnTermination": deleted})
-		}
-		return nil
-	})
-	return items(views), err
 }

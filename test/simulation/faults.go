@@ -226,9 +226,6 @@ var troubles = []trouble{
 		explains: []codes.Code{codes.ResourceExhausted}},
 	{name: "boot fails", fault: inError(opCreate, "image is broken"), explains: failedBoots},
 	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, spoils: true},
-	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
-		explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
-
 	{name: "deletion fails", fault: inError(opDelete, "deletion failed"), explains: failedDeletion},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}},
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, hides: true},
@@ -240,7 +237,6 @@ var troubles = []trouble{
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
 	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},
 	{name: "token endpoint resets", fault: iaasmock.Fault{DropAfter: true}, operations: []string{opToken}},
-	{name: "token without expiry", fault: iaasmock.Fault{Operation: opToken, TokenWithoutExpiry: true}},
 	{name: "token seems expired", fault: iaasmock.Fault{Operation: opToken, TokenSkew: -2 * time.Hour}},
 	{name: "key refused", fault: apiAnswer(opToken, 400, "invalid assertion"),
 		explains: []codes.Code{codes.Unauthenticated}},
@@ -275,9 +271,20 @@ var presetTroubles = map[string]trouble{
 	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
-// presets are the mock's presets, but for answers to a POST that name another owner's server: nobody has seen one.
-func presets() []iaasmock.Preset {
-	return slices.DeleteFunc(iaasmock.Presets(), func(p iaasmock.Preset) bool { return p.Fault.OtherServer != "" })
+// preset is a fault that lasts for the fault period of a plan.
+type preset struct {
+	Name  string
+	Fault iaasmock.Fault
+}
+
+func presets() []preset {
+	const noHost = "No valid host was found. There are not enough hosts available."
+	return []preset{
+		{presetFullZone, iaasmock.Fault{
+			Operation: opCreate, Zone: "eu01-1", FinalStatus: iaasmock.StatusError, ErrorMessage: noHost}},
+		{"unavailable", iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503}},
+		{"stale-lists", iaasmock.Fault{Operation: opList, Stale: 30 * time.Second}},
+	}
 }
 
 // troublesOf returns the troubles that apply to the operation.

@@ -43,13 +43,7 @@ type Plan struct {
 	Latency time.Duration
 	// Late is the maximum time between a sender's giving up on a request and its execution by the cloud.
 	Late time.Duration
-	// ServerLabels makes the cloud add labels of its own.
-	ServerLabels bool
 
-	// Replicas makes each list come from one of several replicas, which lag by up to ListLag.
-	Replicas bool
-	// NullLists makes the cloud answer an empty list with null.
-	NullLists bool
 	// Skew is how far the API server's clock is ahead of all others (negative: behind).
 	Skew time.Duration
 	// Storms are the periods in which requests fail or are rate-limited.
@@ -154,8 +148,7 @@ func drawPlan(t *rapid.T) Plan {
 		Boot:         of(t, "boot", 2*time.Second, 12*time.Second, 40*time.Second),
 		Deletion:     of(t, "deletion", time.Second, 5*time.Second, 20*time.Second),
 		Latency:      of(t, "latency", 5*time.Millisecond, 100*time.Millisecond, 2*time.Second),
-		ServerLabels: oneIn(t, 3, "server labels"), NullLists: oneIn(t, 4, "null lists"),
-		Skew: of(t, "skew", 0, within(t, "promised skew", -skewPromised, skewPromised)),
+		Skew:         of(t, "skew", 0, within(t, "promised skew", -skewPromised, skewPromised)),
 	}
 	if oneIn(t, 12, "slow boots") {
 		p.Boot, p.CreationTimeout = 12*time.Minute, 45*time.Minute
@@ -180,7 +173,6 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 	if p.Fallbacks = oneIn(t, 5, "has fallbacks"); p.Fallbacks && p.Preset == "" && !oneIn(t, 3, "for nothing") {
 		p.Preset = presetFullZone
 	}
-	p.Replicas = oneIn(t, 3, "replicas")
 	forgetful := oneIn(t, 8, "forgetful")
 	if oneIn(t, 12, "more skew than promised") {
 		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)

@@ -14,11 +14,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
@@ -94,25 +92,6 @@ func TestPlan(t *testing.T) {
 		plan := Plans.Draw(rt, "plan")
 		rapid.SyncTest(rt, func(rt *rapid.T) { report(rt, &plan, Run(plan), "-run 'TestPlan$'") })
 	})
-}
-
-// TestEveryPreset lets each preset of the mock hold for a while; in short mode every third.
-func TestEveryPreset(t *testing.T) {
-	for i, preset := range iaasmock.Presets() {
-		if testing.Short() && i%3 > 0 {
-			continue
-		}
-		t.Run(preset.Name, func(t *testing.T) {
-			t.Parallel()
-			goOn(t)
-			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, FaultPeriod: 5 * time.Minute, Boot: 10 * time.Second,
-				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
-			if testing.Short() {
-				plan.Clusters, plan.Machines, plan.FaultPeriod = 1, 2, time.Minute
-			}
-			report(t, &plan, simulate(t, plan), "-run 'TestEveryPreset/"+preset.Name+"$'")
-		})
-	}
 }
 
 // report fails the test if something must not have been, and says how to see it again. The error is the same

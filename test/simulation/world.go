@@ -81,17 +81,7 @@ func newWorld(plan *Plan) *world {
 		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay),
 		iaasmock.WithReleaseDuration(plan.Release),
 	}
-	if plan.Replicas {
-		options = append(options, iaasmock.WithListReplicas(0, plan.ListLag/3, plan.ListLag))
-	} else {
-		options = append(options, iaasmock.WithListLag(plan.ListLag))
-	}
-	if plan.NullLists {
-		options = append(options, iaasmock.WithNullLists())
-	}
-	if plan.ServerLabels {
-		options = append(options, iaasmock.WithServerLabels())
-	}
+	options = append(options, iaasmock.WithListLag(plan.ListLag))
 	w.cloud = iaasmock.New(options...)
 	keys := simulationKeys()
 	for _, key := range keys {

@@ -30,70 +30,59 @@ type Active struct {
 	Fault
 	// Hits is the number of calls that the fault has hit.
 	Hits int
-	// StartsAt is when the fault begins.
-	StartsAt time.Time
-	// EndsAt is when the fault ends; the zero time if Duration is 0.
-	EndsAt time.Time
 }
-
-// Remaining returns how many more calls the fault will hit; 0 means no limit (Count is 0).
-func (a *Active) Remaining() int { return max(a.Count-a.Hits, 0) }
 
 // entry is an added fault with its own state.
 type entry struct {
 	Active
-	onlyDelays bool
-	// through are the limits for the calls that Rate lets through, by source address.
-	through map[string]*rate.Limiter
+	// start is when the fault begins, end when it ends; a zero end means never.
+	start, end time.Time
+	// limits are those of Rate, by source address.
+	limits map[string]*rate.Limiter
 	// rng is the entry's own random source, so that the choice of calls does not depend on other
 	// faults and calls.
 	rng *rand.Rand
 }
 
-// Add adds a fault, which must be valid, and returns it with its ID and times. now is the time from
+// Add adds a fault, which must be valid, and returns it with its ID. now is the time from
 // which After counts; stream returns a random source of the fault's own.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.added++
 	added := &entry{
-		Active:     Active{ID: fmt.Sprintf("f%d", b.added), Fault: f, StartsAt: now.Add(f.After)},
-		onlyDelays: !f.hasEffect(), rng: stream(fmt.Sprintf("fault %d", b.added)), through: map[string]*rate.Limiter{},
+		Active: Active{ID: fmt.Sprintf("f%d", b.added), Fault: f}, start: now.Add(f.After),
+		rng: stream(fmt.Sprintf("fault %d", b.added)), limits: map[string]*rate.Limiter{},
 	}
 	if f.Duration > 0 {
-		added.EndsAt = added.StartsAt.Add(f.Duration)
+		added.end = added.start.Add(f.Duration)
 	}
 	b.entries = append(b.entries, added)
 	return added.Active
 }
 
-// Remove removes the fault with this ID, and reports whether there was one.
-func (b *Book) Remove(id string) bool {
-	return b.remove(func(e *entry) bool { return e.ID == id }) > 0
-}
+// Remove removes the fault with this ID, if there is one.
+func (b *Book) Remove(id string) { b.remove(func(e *entry) bool { return e.ID == id }) }
 
 // Clear removes all faults.
-func (b *Book) Clear() {
-	b.remove(func(*entry) bool { return true })
-}
+func (b *Book) Clear() { b.remove(func(*entry) bool { return true }) }
 
-func (b *Book) remove(these func(*entry) bool) (removed int) {
+func (b *Book) remove(these func(*entry) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := len(b.entries)
 	b.entries = slices.DeleteFunc(b.entries, these)
-	return before - len(b.entries)
 }
 
 // Active returns the faults that have not ended, including faults that have not begun, in the order
 // in which they were added.
 func (b *Book) Active(now time.Time) []Active {
-	b.remove(func(e *entry) bool { return e.over(now) })
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	views := make([]Active, 0, len(b.entries))
-	for _, entry := range b.entries {
-		views = append(views, entry.Active)
+	views := []Active{}
+	for _, e := range b.entries {
+		if !e.over(now) {
+			views = append(views, e.Active)
+		}
 	}
 	return views
 }
@@ -115,15 +104,16 @@ func (b *Book) Take(call *Call) Incident {
 	defer b.mu.Unlock()
 	var incident Incident
 	decided := false
-	for _, entry := range b.entries {
-		if decided && !entry.onlyDelays || !entry.hit(call) {
+	for _, e := range b.entries {
+		onlyDelays := e.onlyDelays()
+		if decided && !onlyDelays || !e.hit(call) {
 			continue
 		}
-		incident.Faults = append(incident.Faults, entry.ID)
-		incident.TotalDelay += entry.Delay + Spread(entry.rng, entry.DelayMax-entry.Delay)
-		incident.TotalAnswerDelay += entry.AnswerDelay
-		if !entry.onlyDelays {
-			incident.Fault, decided = entry.Fault, true
+		incident.Faults = append(incident.Faults, e.ID)
+		incident.TotalDelay += e.Delay
+		incident.TotalAnswerDelay += e.AnswerDelay
+		if !onlyDelays {
+			incident.Fault, decided = e.Fault, true
 		}
 	}
 	b.entries = slices.DeleteFunc(b.entries, func(e *entry) bool { return e.over(call.Now) })
@@ -132,7 +122,7 @@ func (b *Book) Take(call *Call) Incident {
 
 // hit decides whether the fault hits this call, and counts it if so.
 func (e *entry) hit(call *Call) bool {
-	if call.Now.Before(e.StartsAt) || e.over(call.Now) || !e.fits(call) {
+	if call.Now.Before(e.start) || e.over(call.Now) || !e.selects(call) {
 		return false
 	}
 	if e.Rate > 0 && e.limitOf(call.Request).AllowN(call.Now, 1) {
@@ -151,16 +141,15 @@ func (e *entry) limitOf(request *http.Request) *rate.Limiter {
 	if err != nil {
 		source = request.RemoteAddr // an in-memory request has no port
 	}
-	limit, known := e.through[source]
+	limit, known := e.limits[source]
 	if !known {
 		limit = rate.NewLimiter(rate.Limit(e.Rate), max(e.Burst, 1))
-		e.through[source] = limit
+		e.limits[source] = limit
 	}
 	return limit
 }
 
-// fits reports whether the fault selects this call.
-func (e *entry) fits(call *Call) bool {
+func (e *entry) selects(call *Call) bool {
 	if !e.has(call.Operation) || e.Match != nil && !e.Match(call.Request) {
 		return false
 	}
@@ -174,7 +163,7 @@ func (e *entry) fits(call *Call) bool {
 
 func (e *entry) over(now time.Time) bool {
 	usedUp := e.Count > 0 && e.Hits >= e.Count
-	return usedUp || !e.EndsAt.IsZero() && !now.Before(e.EndsAt)
+	return usedUp || !e.end.IsZero() && !now.Before(e.end)
 }
 
 // Call describes a call of the API, with everything by which faults select calls.

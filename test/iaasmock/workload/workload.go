@@ -7,12 +7,12 @@
 package workload
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"math/big"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -29,35 +29,22 @@ const (
 )
 
 // Issuer issues tokens of workload identities. It is safe for concurrent use.
-type Issuer struct{ key *ecdsa.PrivateKey }
+type Issuer struct{ key *rsa.PrivateKey }
 
-// NewIssuer returns an Issuer with a key of its own.
+// NewIssuer returns an Issuer with a key of its own, which is short: a longer one takes long to make.
 func NewIssuer() (*Issuer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // for tests alone
 	return &Issuer{key}, err
-}
-
-// JWKS returns the issuer's public keys as a JSON Web Key Set (RFC 7517).
-func (i *Issuer) JWKS() ([]byte, error) {
-	point, err := i.key.PublicKey.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	x, y := point[1:1+len(point)/2], point[1+len(point)/2:]
-	encode := base64.RawURLEncoding.EncodeToString
-	return fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`,
-		keyID, encode(x), encode(y)), nil
 }
 
 // NewServiceAccount creates a service account of the cloud that trusts the issuer's tokens with
 // the Audience, and returns its email address.
 func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (email string, err error) {
-	jwks, err := i.JWKS()
-	if err != nil {
-		return "", err
-	}
+	encode := base64.RawURLEncoding.EncodeToString
 	return cloud.NewFederatedServiceAccount(projectID, iaasmock.FederatedIdentityProvider{
-		Issuer: issuerURL, Assertions: map[string]string{"aud": Audience}, JWKS: jwks,
+		Issuer: issuerURL, Assertions: map[string]string{"aud": Audience},
+		JWKS: fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"RSA","n":%q,"e":%q}]}`,
+			keyID, encode(i.key.N.Bytes()), encode(big.NewInt(int64(i.key.E)).Bytes())),
 	})
 }
 
@@ -67,7 +54,7 @@ func (i *Issuer) Token(expires time.Time, change map[string]any) (string, error)
 	claims := jwt.MapClaims{"iss": issuerURL, "aud": Audience, "sub": "a workload", "exp": expires.Unix()}
 	maps.Copy(claims, change)
 	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
+	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 	token.Header["kid"] = keyID
 	return token.SignedString(i.key)
 }

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"text/template"
 	"time"
@@ -109,51 +108,21 @@ var durations = []struct {
 	option func(time.Duration) iaasmock.Option
 }{
 	{"boot", 10 * time.Second, "time from CREATING to ACTIVE", iaasmock.WithBootDuration},
-	{"boot-spread", 0, "random extra boot time, from 0 to this", iaasmock.WithBootSpread},
 	{"delete", 5 * time.Second, "time from DELETING to gone", iaasmock.WithDeleteDuration},
-	{"delete-spread", 0, "random extra time of a deletion, from 0 to this", iaasmock.WithDeleteSpread},
 	{"list-lag", 0, "how far lists of servers lag behind the current state", iaasmock.WithListLag},
-	{
-		"release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone",
-		iaasmock.WithReleaseDuration,
-	},
-	{"nic-delay", 0, "how long a new server has no NIC", iaasmock.WithNICDelay},
-	{"address-delay", 0, "how long the NIC of a new server shows no address", iaasmock.WithAddressDelay},
-	{"token-lifetime", 10 * time.Minute, "how long an access token is valid", iaasmock.WithTokenLifetime},
-}
-
-// switches are the boolean flags.
-var switches = []struct {
-	name, usage string
-	option      func() iaasmock.Option
-}{
-	{"server-labels", "add STACKIT's own labels to new servers", iaasmock.WithServerLabels},
-	{"replace-labels", "replace a server's labels by those in a PATCH instead of merging", iaasmock.WithReplacedLabels},
-	{"load-balancer", "add the server of a load balancer to the project", iaasmock.WithLoadBalancer},
-	{"null-lists", `show empty lists as {"items":null}`, iaasmock.WithNullLists},
-	{"no-auth", "accept calls without a token", iaasmock.WithoutAuthentication},
 }
 
 func parse(args []string) (o options, err error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
 	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 chooses a free port")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
+	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	for _, d := range durations {
 		flags.Duration(d.name, d.value, d.usage)
 	}
-	for _, s := range switches {
-		flags.Bool(s.name, false, s.usage)
-	}
-	least := flags.Duration("latency-min", 0, "minimum latency of a call")
-	most := flags.Duration("latency-max", 0, "maximum latency of a call; default: --latency-min")
-	lags := flags.DurationSlice("list-replicas", nil,
-		"answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
-	form := flags.String("key", string(iaasmock.KeyForm2026),
-		"form of service account keys: 2026 names accounts.stackit.cloud as token endpoint, 2025 names none")
 	faults := flags.StringArray("fault", nil,
-		`inject a fault: a preset's name, or JSON such as {"preset":"slow","after":"1m"}; may be given several times`)
-	preset := flags.String("preset", "",
-		"live: as slow and rate-limited as STACKIT, with a load balancer's server; duration flags override its times")
+		`inject a fault: a preset's name, or JSON such as {"preset":"no-capacity","count":3}; may be given several times`)
+	preset := flags.String("preset", "", "live: as slow and rate-limited as STACKIT; duration flags override its times")
 	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -161,67 +130,36 @@ func parse(args []string) (o options, err error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if err := o.addTimes(flags, *preset); err != nil {
-		return o, err
-	}
-	for _, s := range switches {
-		if on, _ := flags.GetBool(s.name); on {
-			o.cloud = append(o.cloud, s.option())
-		}
-	}
-	switch form := iaasmock.KeyForm(*form); form {
-	case iaasmock.KeyForm2026, iaasmock.KeyForm2025:
-		o.cloud = append(o.cloud, iaasmock.WithKeyForm(form))
-	default:
-		return o, fmt.Errorf("--key is %q: must be %s or %s", form, iaasmock.KeyForm2026, iaasmock.KeyForm2025)
-	}
-	if flags.Changed("seed") {
-		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
-	}
-	if !flags.Changed("latency-max") {
-		*most = *least
-	}
-	if *least < 0 || *most < *least {
-		return o, errors.New("--latency-min must not be negative, and --latency-max must not be less than --latency-min")
-	}
-	if slices.ContainsFunc(*lags, func(lag time.Duration) bool { return lag < 0 }) {
-		return o, errors.New("--list-replicas: a lag must not be negative")
-	}
-	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
-	o.noAuth, _ = flags.GetBool("no-auth")
-	return o, o.addFaults(*faults)
-}
-
-// addTimes adds the options of --preset and of the duration flags. With a preset, only explicit flags count.
-func (o *options) addTimes(flags *pflag.FlagSet, preset string) error {
-	switch preset {
+	switch *preset {
 	case "":
 	case "live":
 		o.cloud = append(o.cloud, iaasmock.WithLive())
 	default:
-		return fmt.Errorf("--preset is %q: must be live; for the preset of a fault use --fault", preset)
+		return o, fmt.Errorf("--preset is %q: must be live; for the preset of a fault use --fault", *preset)
 	}
 	for _, d := range durations {
 		value, _ := flags.GetDuration(d.name)
 		if value < 0 {
-			return fmt.Errorf("--%s must not be negative", d.name)
+			return o, fmt.Errorf("--%s must not be negative", d.name)
 		}
-		if preset == "" || flags.Changed(d.name) {
+		if *preset == "" || flags.Changed(d.name) {
 			o.cloud = append(o.cloud, d.option(value))
 		}
 	}
-	return nil
-}
-
-func (o *options) addFaults(texts []string) error {
-	for _, text := range texts {
+	if o.noAuth {
+		o.cloud = append(o.cloud, iaasmock.WithoutAuthentication())
+	}
+	if flags.Changed("seed") {
+		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
+	}
+	for _, text := range *faults {
 		f, err := fault.Parse(text)
 		if err != nil {
-			return fmt.Errorf("--fault %s: %w", text, err)
+			return o, fmt.Errorf("--fault %s: %w", text, err)
 		}
 		o.faults = append(o.faults, f)
 	}
-	return nil
+	return o, nil
 }
 
 var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on {{.URL}} (Ctrl-C stops it)

@@ -11,12 +11,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // start runs the command on a free port; stop ends it and returns its error.
@@ -49,11 +48,23 @@ func start(t *testing.T, args ...string) (url, intro string, stop func() error) 
 }
 
 func TestServesUntilInterrupted(t *testing.T) {
-	url, _, stop := start(t)
-	if response, err := http.Get(url + "/healthz"); err != nil {
-		t.Error(err)
-	} else {
-		_ = response.Body.Close()
+	path := filepath.Join(t.TempDir(), "sa.json")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	url, intro, stop := start(t, "--key-file", path)
+	response, err := http.Get(url + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	info, err := os.Stat(path)
+	raw, readErr := os.ReadFile(path)
+	if err != nil || readErr != nil || info.Mode().Perm() != 0o600 || !json.Valid(raw) {
+		t.Errorf("the key has mode %v and %d bytes; %v, %v", info.Mode(), len(raw), err, readErr)
+	}
+	if !strings.Contains(intro, path) || !strings.Contains(intro, "STACKIT_TOKEN_BASEURL="+url+"/oauth/v2/token") {
+		t.Errorf("intro %q", intro)
 	}
 	if err := stop(); err != nil {
 		t.Errorf("ended with %v", err)
@@ -63,118 +74,61 @@ func TestServesUntilInterrupted(t *testing.T) {
 	}
 }
 
-func TestKeyFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sa.json")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	url, intro, stop := start(t, "--key-file", path, "--key=2025")
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil || !json.Valid(raw) || strings.Contains(string(raw), "tokenEndpoint") {
-		t.Errorf("key %d bytes, %v", len(raw), err)
-	}
-	if !strings.Contains(intro, path) || !strings.Contains(intro, "STACKIT_TOKEN_BASEURL="+url+"/oauth/v2/token") {
-		t.Errorf("intro %q", intro)
-	}
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-		t.Errorf("files left behind: %v", entries)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestClearErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	for name, row := range map[string]struct {
-		args []string
-		want string
-	}{
-		"taken port":         {[]string{"--address", taken.Addr().String()}, "choose another with --address"},
-		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
-		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas: a lag must not be negative"},
-		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
-		"unknown preset": {[]string{"--preset", "slow"},
-			`--preset is "slow": must be live; for the preset of a fault use --fault`},
-		"form of a key": {[]string{"--key", "2024"}, `--key is "2024": must be 2026 or 2025`},
-		"argument":      {[]string{"now"}, `unexpected argument "now"`},
-		"fault":         {[]string{"--fault", `{"count":"many"}`}, `--fault {"count":"many"}: count: invalid "many"`},
-		"no such folder": {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"},
-			"--key-file: open /nonexistent/sa.json: no such file"},
+	for want, args := range map[string][]string{
+		"choose another with --address":                        {"--address", taken.Addr().String()},
+		"--boot must not be negative":                          {"--boot", "-1s"},
+		"must be live; for the preset of a fault use --fault":  {"--preset", "slow"},
+		`unexpected argument "now"`:                            {"now"},
+		`--fault {"count":"many"}: json: cannot unmarshal str`: {"--fault", `{"count":"many"}`},
+		"--key-file: open /nonexistent/sa.json: no such file or": {"--address", "127.0.0.1:0",
+			"--key-file", "/nonexistent/sa.json"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if err := run(t.Context(), row.args, io.Discard); err == nil || !strings.Contains(err.Error(), row.want) {
-				t.Errorf("error is %v, want %q", err, row.want)
-			}
-		})
-	}
-}
-
-// Each switch changes what a client sees.
-func TestSwitches(t *testing.T) {
-	const body = `{"name":"a","labels":{"a":"1"},"machineType":"c2i.2","imageId":"` + iaasmock.DefaultImageID +
-		`","networking":{"networkId":"` + iaasmock.DefaultNetworkID + `"}}`
-	for flag, want := range map[string]string{
-		"--null-lists": `{"items":null}`, "--list-replicas=1h,2h": `{"items":[]}`,
-		"--replace-labels": `"labels":{"b":"2"}`, "--server-labels": `"stackit_project_id":`,
-		"--load-balancer": `"machineType":"t1.2"`, "--preset=live": `"machineType":"t1.2"`,
-	} {
-		url, _, _ := start(t, "--no-auth", flag)
-		call := func(method, path, body string) string {
-			header := http.Header{"Content-Type": {"application/json"}}
-			const region = "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion
-			return string(example{method: method, url: url + region + path, header: header, body: body}.run(t))
-		}
-		seen := call(http.MethodGet, "/servers", "") + call(http.MethodPost, "/servers", body)
-		server := "/servers/" + servers(t, url)[0].ID
-		seen += call(http.MethodPatch, server, `{"labels":{"b":"2"}}`)
-		if flag == "--list-replicas=1h,2h" {
-			seen = call(http.MethodGet, "/servers", "")
-		}
-		if !strings.Contains(seen, want) {
-			t.Errorf("%s: %s", flag, seen)
+		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want %q", args, err, want)
 		}
 	}
 }
 
-func TestTimesBesideAPresetWin(t *testing.T) {
-	const region = "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion
-	made := func(args ...string) (status string, nics int) {
-		url, intro, _ := start(t, append(args, "--no-auth", "--preset", "live")...)
-		runExamples(t, strings.NewReplacer("<id>", "ID", "-X DELETE", "").Replace(intro))
-		shown := example{method: http.MethodGet, url: url + region + "/nics"}.run(t)
-		return servers(t, url)[1].Status, strings.Count(string(shown), `"device"`)
+// What the README and the command itself show works when it is pasted into a shell.
+func TestShownCommandsWork(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl here")
 	}
-	if status, nics := made("--boot", "0s", "--boot-spread", "0s"); status != iaasmock.StatusActive || nics != 1 {
-		t.Errorf("with a boot of no time: the server is %s, %d NICs are attached; want ACTIVE, 1", status, nics)
-	}
-	if status, nics := made("--nic-delay", "0s"); status != iaasmock.StatusCreating || nics != 2 {
-		t.Errorf("without a delay of NICs: the server is %s, %d NICs are attached; want CREATING, 2", status, nics)
-	}
-}
-
-func TestFaultsFromTheCommandLine(t *testing.T) {
-	url, intro, _ := start(t, "--no-auth", "--seed", "42", "--fault", "slow", "--fault",
-		`{"preset":"token-down","after":"1h"}`)
-	if !strings.Contains(intro, "--seed 42 repeats this run") {
-		t.Errorf("the seed is not told: %s", intro)
-	}
-	var active struct {
-		Items []struct{ Name, StartsAt string }
-	}
-	if err := json.Unmarshal(example{method: http.MethodGet, url: url + "/admin/faults"}.run(t), &active); err != nil {
+	content, err := os.ReadFile("../../README.md")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if a := active.Items; len(a) != 2 || a[0].Name != "slow" || a[0].StartsAt != "" || a[1].Name != "token-down" ||
-		a[1].StartsAt == "" {
-		t.Errorf("the faults are %v", a)
+	readme := string(content)
+	commands := regexp.MustCompile(`(?m)^go run ./test/iaasmock/cmd/iaasmock (.*)$`).FindAllStringSubmatch(readme, -1)
+	if len(commands) != 2 {
+		t.Fatalf("the README starts %q", commands)
+	}
+	for i, command := range commands {
+		words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command[1]).Output()
+		if err != nil {
+			t.Fatalf("a shell does not take %s: %v", command[1], err)
+		}
+		args := strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")
+		url, intro, _ := start(t, append(args, "--boot", "1h")...)
+		if i > 0 {
+			continue
+		}
+		text := strings.ReplaceAll(readme, "http://127.0.0.1:8080", url) + intro
+		script := "set -eu\ncurl() { command curl -f \"$@\"; }\n"
+		for _, line := range regexp.MustCompile(`(?m)^ *((?:API=|curl ).*)$`).FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(line[1], "<id>") {
+				script += line[1] + "\n"
+			}
+		}
+		output, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput()
+		if err != nil || strings.Count(script, "\n") < 8 || !strings.Contains(string(output), `"status":"CREATING"`) {
+			t.Errorf("%s\nanswered %s: %v", script, output, err)
+		}
 	}
 }

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+var (
+	plans = flag.Uint64("plans", 300, "how many plans TestPlans runs")
+	seed  = flag.Uint64("seed", 1, "the seed of the first plan; each of the others has the next one")
+)
+
+func TestMain(m *testing.M) {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("logtostderr", "false")
+	_ = flags.Set("stderrthreshold", "FATAL")
+	klog.SetOutput(io.Discard) // or it makes files in the temporary folder
+	simulationKey()            // outside of any bubble: it takes a while
+	os.Exit(m.Run())
+}
+
+// TestPlans judges the plans of -plans seeds from -seed on; in short mode a tenth of them.
+func TestPlans(t *testing.T) {
+	count := *plans
+	if testing.Short() {
+		count = (count + 9) / 10
+	}
+	for number := *seed; number < *seed+count; number++ {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			t.Parallel()
+			judge(t, planOf(number), fmt.Sprintf("-run '^TestPlans$' -seed %d -plans 1", number))
+		})
+	}
+}
+
+// lives are the lives that TestLife disturbs: of a Machine in a cloud whose lists are current, or lag for long, and of
+// a Machine from OpenStack.
+var lives = map[string]plan{
+	"current lists": {machines: 1}, "old lists": {machines: 1, lag: 20 * time.Second},
+	"from OpenStack": {fromOpenStack: true, lag: 5 * time.Second},
+}
+
+// TestLife takes one Machine through its life for each fault at each API call of an undisturbed life; in short mode
+// for a tenth of them.
+func TestLife(t *testing.T) {
+	for name, life := range lives {
+		life.seed, life.period, life.late, life.forgets = 1, 2*time.Minute, 6*time.Second, 0.5
+		life.boot, life.deletion, life.latency = 2*time.Second, 2*time.Second, 10*time.Millisecond
+		for operation, calls := range judge(t, life, "-run TestLife") {
+			for nth := range calls {
+				for _, f := range faultsOf(operation) {
+					run := fmt.Sprintf("%s, %s %d, %s", name, operation, nth, f.name)
+					if testing.Short() && hash(run)%10 > 0 {
+						continue
+					}
+					disturbed := life
+					disturbed.faults = []planned{{fault: f, operation: operation, nth: nth, times: 1}}
+					t.Run(run, func(t *testing.T) {
+						t.Parallel()
+						judge(t, disturbed, fmt.Sprintf("-run '^%s$'", strings.Replace(t.Name(), "/", "$/^", 1)))
+					})
+				}
+			}
+		}
+	}
+}
+
+// judge runs a plan, and fails the test if it breaks a rule: with the command that runs it again alone, and the name
+// of a file that has what happened. It returns how often each operation was called.
+func judge(t *testing.T, p plan, again string) map[string]int {
+	t.Helper()
+	var w *world
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(t, p)
+		w.run()
+	})
+	if len(w.broken) > 0 {
+		file := filepath.Join(os.TempDir(), fmt.Sprintf("sim-%x.trace", hash(again)))
+		w.trace = append([]string{fmt.Sprintf("%+v", p)}, w.trace...)
+		if err := os.WriteFile(file, []byte(strings.Join(w.trace, "\n")), 0o600); err != nil {
+			t.Log(err)
+		}
+		t.Errorf("seed %d:\n%s\nwhat happened: %s\nagain: go test ./test/sim %s",
+			p.seed, strings.Join(w.broken, "\n"), file, again)
+	}
+	return w.counts
+}

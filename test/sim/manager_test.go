@@ -52,20 +52,16 @@ func (w *world) all() (all []machine) {
 	return all
 }
 
-// want creates a Machine, unless one of this name exists.
-func (w *world) want(name string) { w.add(&machine{name: name, created: time.Now()}) }
-
-// add adds a Machine, and gives it to a worker of the manager.
-func (w *world) add(m *machine) {
+// want creates a Machine unless one of its name exists, and gives it to a worker of the manager.
+func (w *world) want(m machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.machines[m.name] != nil {
-		return
+	if w.machines[m.name] == nil {
+		w.uids++
+		m.uid, m.created = types.UID(fmt.Sprint("uid-", w.uids)), m.created.Add(w.plan.skew).Truncate(time.Second)
+		w.machines[m.name] = &m
+		w.running.Go(func() { w.work(&m) })
 	}
-	w.uids++
-	m.uid, m.created = types.UID(fmt.Sprint("uid-", w.uids)), m.created.Add(w.plan.skew).Truncate(time.Second)
-	w.machines[m.name] = m
-	w.running.Go(func() { w.work(m) })
 }
 
 // unwant requests the deletion of a Machine.
@@ -94,11 +90,11 @@ func (w *world) work(m *machine) {
 		switch isDeleted := known.deleted != nil; {
 		case p.ctx.Err() != nil: // it has not seen an answer
 			retry = time.Second
-		case isDeleted && retry == 0 && forgets:
-			w.checkGone(known)
-			retry = 5 * time.Second
 		case isDeleted && retry == 0:
 			w.checkGone(known)
+			if retry = 5 * time.Second; forgets {
+				break
+			}
 			w.mu.Lock()
 			delete(w.machines, m.name)
 			w.mu.Unlock()
@@ -113,7 +109,7 @@ func (w *world) work(m *machine) {
 // reconcile makes the manager's calls for a Machine as it knows it. It returns how long the manager waits until it
 // tries again; 0 means that it is done.
 func (w *world) reconcile(p *process, m *machine, known machine) (retry time.Duration) {
-	request := driver.CreateMachineRequest{Machine: known.object(), MachineClass: w.class(), Secret: secret()}
+	request := driver.CreateMachineRequest{Machine: known.object(), MachineClass: machineClass, Secret: secret()}
 	asked, deleted := driver.GetMachineStatusRequest(request), driver.DeleteMachineRequest(request)
 	answer, err := p.driver.GetMachineStatus(p.ctx, &asked)
 	code, isDeleted := w.told(p, "GetMachineStatus", known, err), known.deleted != nil
@@ -179,7 +175,7 @@ func (w *world) told(p *process, method string, m machine, err error) codes.Code
 // spares those of Machines that are not complete yet.
 func (w *world) collectOrphans() {
 	p := w.leader()
-	listed, err := p.driver.ListMachines(p.ctx, &driver.ListMachinesRequest{MachineClass: w.class(), Secret: secret()})
+	listed, err := p.driver.ListMachines(p.ctx, &driver.ListMachinesRequest{MachineClass: machineClass, Secret: secret()})
 	if err != nil {
 		return
 	}
@@ -194,7 +190,7 @@ func (w *world) collectOrphans() {
 			orphan := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "sim"},
 				Spec: v1alpha1.MachineSpec{ProviderID: id}}
 			_, _ = p.driver.DeleteMachine(p.ctx,
-				&driver.DeleteMachineRequest{Machine: orphan, MachineClass: w.class(), Secret: secret()})
+				&driver.DeleteMachineRequest{Machine: orphan, MachineClass: machineClass, Secret: secret()})
 		}
 	}
 }
@@ -212,18 +208,12 @@ func (m *machine) object() *v1alpha1.Machine {
 	}
 }
 
-// class returns the MachineClass.
-func (w *world) class() *v1alpha1.MachineClass {
-	zones := ""
-	if w.plan.fullZone {
-		zones = fmt.Sprintf(`, "availabilityZone": %q, "fallbacks": [{"availabilityZone": "eu01-2"}]`,
-			iaasmock.DefaultAvailabilityZone)
-	}
-	spec := fmt.Sprintf(`{"machineType": %q, "imageId": %q, "networking": {"networkId": %q}, "bootVolume": {"size": 20},
-		"labels": {%q: %q}, "allowedAddresses": [%q]%s}`, iaasmock.DefaultMachineType, iaasmock.DefaultImageID,
-		iaasmock.DefaultNetworkID, clusterLabel, cluster, allowed, zones)
-	return &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: class, Namespace: "sim"}, Provider: "stackit",
-		ProviderSpec: runtime.RawExtension{Raw: []byte(spec)}}
+var machineClass = &v1alpha1.MachineClass{
+	ObjectMeta: metav1.ObjectMeta{Name: class, Namespace: "sim"}, Provider: "stackit",
+	ProviderSpec: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"machineType": %q, "imageId": %q, "networking": {"networkId": %q}, "bootVolume": {"size": 20},
+		"labels": {%q: %q}, "allowedAddresses": [%q]}`, iaasmock.DefaultMachineType, iaasmock.DefaultImageID,
+		iaasmock.DefaultNetworkID, clusterLabel, cluster, allowed)},
 }
 
 func secret() *corev1.Secret {

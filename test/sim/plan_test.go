@@ -64,6 +64,7 @@ func ending(message string) iaasmock.Fault {
 const exists = "404 though it exists"
 
 var faults = []fault{
+	{name: "crash before it", crash: true, in: iaasmock.Fault{DropBefore: true}},
 	{name: "crash after it", crash: true},
 	{name: "lost, carried out late", late: true},
 	{name: "crash, carried out late", late: true, crash: true},
@@ -81,7 +82,8 @@ var faults = []fault{
 	{name: "403", in: answered(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied, codes.Unauthenticated}},
 	{name: "409", of: []string{opCreate, opDelete, opPatch, opDeleteNIC, opDeleteVolume}, in: answered(409, "busy")},
 	{name: exists, of: []string{opGet, opDelete}, in: answered(404, "server not found")},
-	{name: "404 about the project", of: []string{opGet, opDelete, opList}, in: answered(404, "project not found")},
+	{name: "404 about the project", of: []string{opGet, opDelete, opList}, in: answered(404, "project not found"),
+		explains: []codes.Code{codes.InvalidArgument}},
 	{name: "no NIC", of: []string{opNICsOf}, in: iaasmock.Fault{EmptyList: true}},
 	{name: "quota", of: []string{opCreate}, in: answered(403, "Quota exceeded for instances"),
 		explains: []codes.Code{codes.ResourceExhausted}},
@@ -115,7 +117,7 @@ type plan struct {
 	fromOpenStack, hasID bool
 	// boot and deletion are how long a server takes for them, latency is the longest way of a request or an answer.
 	boot, deletion, latency time.Duration
-	// lag is how long lists lag behind; replicas means that every other list does not.
+	// lag is how long lists lag behind; replicas means that half of them do not.
 	lag      time.Duration
 	replicas bool
 	// late is how long after its sender gave up a request may be carried out.
@@ -128,19 +130,12 @@ type plan struct {
 	crashes int
 	// forgets is the probability, 0 to 1, with which the manager does not know its last write.
 	forgets float64
-	// fullZone means that the zone of the class has no capacity; the class has another one as a fallback.
-	fullZone bool
-	// outage are faults of minutes.
-	outage []iaasmock.Fault
+	// lasting are faults of minutes.
+	lasting []iaasmock.Fault
 }
 
 // settled reports whether the driver promises that there are never two servers.
 func (p *plan) settled() bool { return p.lag+p.late < provider.DefaultSettle }
-
-// isUndisturbed reports whether nothing goes wrong.
-func (p *plan) isUndisturbed() bool {
-	return len(p.faults)+len(p.outage)+p.crashes == 0 && !p.fullZone
-}
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
@@ -173,9 +168,8 @@ func planOf(seed uint64) plan {
 		p.lag, p.late = 45*time.Second, 50*time.Second
 	}
 	p.crashes, p.forgets = pick(random, 0, 0, 1, 3), pick(random, 0, 0.2, 0.6)
-	p.fullZone = oneIn(random, 5)
 	if oneIn(random, 3) {
-		p.outage = append(p.outage, iaasmock.Fault{
+		p.lasting = append(p.lasting, iaasmock.Fault{
 			Operation: pick(random, opCreate, opDelete, opList, opGet, opPatch, iaasmock.OperationIaaS),
 			Status:    pick(random, 429, 500, 503), After: between(random, 0, p.period/2),
 			Duration: between(random, 10*time.Second, 5*time.Minute),

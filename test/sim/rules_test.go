@@ -40,14 +40,15 @@ func (w *world) judge() {
 	if w.plan.settled() {
 		w.checkRest()
 	}
-	w.collect(1)
+	w.collect()
 	w.checkRest()
 	for _, m := range w.all() {
 		w.unwant(m.name)
 	}
 	w.await("all Machines are gone", func() bool { return len(w.all()) == 0 })
 	if !w.plan.settled() {
-		w.collect(2)
+		w.collect()
+		w.collect() // what was DELETING for long
 	}
 	for id, thing := range w.things() {
 		if _, isForeign := w.foreign[id]; !isForeign {
@@ -65,12 +66,10 @@ func (w *world) await(what string, isTrue func() bool) {
 	}
 }
 
-// collect makes runs of the orphan collector, and waits for their deletions.
-func (w *world) collect(runs int) {
-	for range runs {
-		w.collectOrphans()
-		w.sleep(time.Minute + w.plan.deletion + w.plan.lag)
-	}
+// collect makes a run of the orphan collector, and waits for its deletions.
+func (w *world) collect() {
+	w.collectOrphans()
+	w.sleep(time.Minute + w.plan.deletion + w.plan.lag)
 }
 
 // ours returns the IDs of the servers of a Machine which fit.
@@ -138,12 +137,13 @@ func (w *world) checkGone(m machine) {
 func (w *world) checkRest() {
 	needed := map[string]bool{}
 	for _, m := range w.all() {
+		id := serverOf(m.providerID)
 		// A deletion that has come to a halt is repeated when the Machine is deleted.
 		ids := w.ours(m.name, func(server iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting })
-		if len(ids) != 1 || serverOf(m.providerID) != ids[0] {
-			w.violated("Machine %s with the ProviderID %s has the servers %v", m.name, m.providerID, ids)
+		if server, _ := w.cloud.Server(id); len(ids) != 1 || id != ids[0] || server.Status != iaasmock.StatusActive {
+			w.violated("Machine %s with the %s server %s has the servers %v", m.name, server.Status, id, ids)
 		}
-		needed[serverOf(m.providerID)] = true
+		needed[id] = true
 	}
 	for _, server := range w.cloud.Servers() {
 		if _, isForeign := w.foreign[server.ID]; !isForeign && !needed[server.ID] && mayJoin(server) {
@@ -157,8 +157,8 @@ func (w *world) checkRest() {
 	}
 }
 
-// checkPosts bounds the number of POSTs: one for each Machine and for each fault that hit one, one for each Machine
-// and process where a zone is full, and one every five seconds while they all fail.
+// checkPosts bounds the number of POSTs: one for each Machine and for each fault that hit one, and one every five
+// seconds while they all fail.
 func (w *world) checkPosts() {
 	w.mu.Lock()
 	posts, most := w.counts[opCreate], w.uids
@@ -167,13 +167,10 @@ func (w *world) checkPosts() {
 			most++
 		}
 	}
-	if w.plan.fullZone {
-		most += w.plan.machines * w.processes
-	}
 	w.mu.Unlock()
-	for _, outage := range w.plan.outage {
-		if outage.Operation == opCreate || outage.Operation == iaasmock.OperationIaaS {
-			most += int(outage.Duration / (5 * time.Second))
+	for _, f := range w.plan.lasting {
+		if f.Operation == opCreate || f.Operation == iaasmock.OperationIaaS {
+			most += int(f.Duration / (5 * time.Second))
 		}
 	}
 	if w.plan.settled() && posts > most {
@@ -186,12 +183,9 @@ func (w *world) checkPosts() {
 func (w *world) checkError(method string, code codes.Code, isDecoded bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	explained := []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
-	if w.plan.isUndisturbed() {
-		explained = nil
-	}
-	if w.plan.fullZone {
-		explained = append(explained, codes.ResourceExhausted)
+	var explained []codes.Code
+	if len(w.hits)+len(w.plan.lasting)+w.plan.crashes > 0 {
+		explained = append(explained, codes.Unavailable, codes.Aborted, codes.DeadlineExceeded)
 	}
 	for _, f := range w.hits {
 		explained = append(explained, f.explains...)

@@ -5,8 +5,8 @@ package sim
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -41,10 +41,9 @@ type world struct {
 	process  *process
 	machines map[string]*machine
 	uids     int
-	// counts are the requests of each operation, hits the faults that hit one. processes is how many there were.
-	counts    map[string]int
-	hits      []planned
-	processes int
+	// counts are the requests of each operation, hits the faults that hit one.
+	counts map[string]int
+	hits   []planned
 	// calm is set once no more faults occur.
 	calm bool
 	// trace is what happened, broken are the rules that were.
@@ -73,7 +72,9 @@ func newWorld(t *testing.T, p plan) *world {
 	options := []iaasmock.Option{
 		iaasmock.WithBootDuration(p.boot), iaasmock.WithDeleteDuration(p.deletion), iaasmock.WithSeed(p.seed),
 	}
-	if !p.replicas {
+	if p.replicas {
+		w.plan.lasting = append(p.lasting, iaasmock.Fault{Operation: opList, Stale: p.lag, Probability: 0.5})
+	} else {
 		options = append(options, iaasmock.WithListLag(p.lag))
 	}
 	w.cloud = iaasmock.New(options...)
@@ -103,7 +104,6 @@ func (w *world) newProcess() *process {
 	since := time.Now()
 	sessions := &spi.PluginSPIImpl{Config: config, Limiter: rate.NewLimiter(50, 100), Transport: wire{w, p}}
 	p.driver = provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since }))
-	w.processes++
 	return p
 }
 
@@ -116,11 +116,14 @@ func (w *world) leader() *process {
 
 // crash ends a process; some seconds later another one leads.
 func (w *world) crash(p *process, when string) {
-	if p.ctx.Err() != nil {
+	w.mu.Lock()
+	isOver := p.ctx.Err() != nil
+	p.end()
+	w.mu.Unlock()
+	if isOver {
 		return
 	}
 	w.logf("CRASH %s", when)
-	p.end()
 	w.running.Go(func() {
 		if !w.sleep(between(w.random("restart", when), time.Second, 10*time.Second)) {
 			return
@@ -133,7 +136,9 @@ func (w *world) crash(p *process, when string) {
 
 // story is what users do, what befalls the processes, and the judgement.
 func (w *world) story() {
-	w.strike()
+	for _, f := range w.plan.lasting {
+		w.cloud.Inject(f)
+	}
 	w.running.Go(w.crashes)
 	w.running.Go(func() {
 		for w.sleep(4 * time.Minute) {
@@ -144,14 +149,18 @@ func (w *world) story() {
 		w.comeOver()
 	}
 	for i := range w.plan.machines {
-		w.want(name(i))
+		w.want(machine{name: name(i), created: time.Now()})
 	}
 	users := w.random("users")
 	for end := time.Now().Add(w.plan.period); time.Now().Before(end); {
 		w.sleep(between(users, time.Second, 90*time.Second))
-		change := pick(users, w.want, w.unwant)
-		if w.plan.machines > 1 { // else the plan is about the whole life of one
-			change(name(users.IntN(w.plan.machines)))
+		i := users.IntN(max(w.plan.machines, 1))
+		switch {
+		case w.plan.machines < 2: // the plan is about the whole life of one
+		case oneIn(users, 2):
+			w.unwant(name(i))
+		default:
+			w.want(machine{name: name(i), created: time.Now()})
 		}
 	}
 	w.mu.Lock()
@@ -160,21 +169,6 @@ func (w *world) story() {
 	w.cloud.ClearFaults() // lists go on to lag
 	w.logf("the faults are over")
 	w.judge()
-}
-
-// strike injects the faults that last.
-func (w *world) strike() {
-	if w.plan.fullZone {
-		full := ending("No valid host was found")
-		full.Operation, full.Zone = opCreate, iaasmock.DefaultAvailabilityZone
-		w.cloud.Inject(full)
-	}
-	if w.plan.replicas {
-		w.cloud.Inject(iaasmock.Fault{Operation: opList, Stale: w.plan.lag, Probability: 0.5})
-	}
-	for _, outage := range w.plan.outage {
-		w.cloud.Inject(outage)
-	}
 }
 
 func (w *world) crashes() {
@@ -191,13 +185,7 @@ func name(i int) string { return "machine-" + strings.Repeat(string(rune('a'+i))
 
 // random returns a random stream of its own for each purpose: what one draws does not depend on other events.
 func (w *world) random(purpose ...any) *rand.Rand {
-	return rand.New(rand.NewPCG(w.plan.seed, hash(fmt.Sprint(purpose...))))
-}
-
-func hash(text string) uint64 {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(text))
-	return sum.Sum64()
+	return rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Append(nil, w.plan.seed, purpose))))
 }
 
 // logf adds a line to what happened.

@@ -125,7 +125,7 @@ func (w *world) carryOut(r *http.Request, c *call) (*http.Response, error) {
 // carryOutLate lets the cloud carry out a request whose sender has given up.
 func (w *world) carryOutLate(r *http.Request, c *call, late time.Duration) {
 	w.late.Go(func() {
-		time.Sleep(late)
+		<-time.After(late)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 		defer cancel()
 		_, _ = w.carryOut(r.Clone(ctx), c)
@@ -202,11 +202,11 @@ func (w *world) populate() {
 		w.nic(fromOpenStack, of)
 		w.volume(fromOpenStack, of)
 	}
-	time.Sleep(w.plan.boot + time.Minute)
+	<-time.After(w.plan.boot + time.Minute)
 	w.foreign = w.things()
 	if w.plan.fromOpenStack {
 		w.migratedServer = w.server(fromOpenStack, nil, labels{openStackTag + cluster: "1"})
-		time.Sleep(w.plan.boot + time.Minute)
+		<-time.After(w.plan.boot + time.Minute)
 	}
 	w.migrated = w.things()
 	maps.DeleteFunc(w.migrated, func(id string, _ any) bool { return w.foreign[id] != nil })

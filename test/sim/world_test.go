@@ -95,7 +95,7 @@ func (w *world) run() {
 	w.process.end()
 	w.running.Wait()
 	w.late.Wait()
-	time.Sleep(30 * time.Minute) // longer than a call of a process that has ended
+	<-time.After(30 * time.Minute) // longer than a call of a process that has ended
 }
 
 func (w *world) newProcess() *process {

@@ -6,9 +6,11 @@ package spi
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +119,40 @@ func TestReadsTakeTurns(t *testing.T) {
 		if took, want := repeated[len(repeated)-1].at.Sub(repeated[0].at), (callers-1)*turn; len(repeated) != callers ||
 			took < want-time.Millisecond {
 			t.Errorf("%d reads are repeated within %s, want %d within %s", len(repeated), took, callers, want)
+		}
+	})
+}
+
+// 300 sidecars with three Machines each share an API that takes 20 POSTs a second. All servers run within half as long
+// again as the API needs, with a boot of 20 s.
+func TestAHerdOfSidecarsSharesAnAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const boot, ideal = 20 * time.Second, 60 * time.Second // 900 POSTs, of which 100 are taken at once
+		limit, sent, began := rate.NewLimiter(20, 100), atomic.Int64{}, time.Now()
+		api := inMemory(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			sent.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			if !limit.Allow() {
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			_, _ = io.WriteString(w, `{"id":"`+testServer+`", "machineType":"g2i.1", "name":"m1"}`)
+		}))
+		var machines sync.WaitGroup
+		for range 300 {
+			session := openSessionOver(t, "http://iaas.invalid", api)
+			for range 3 {
+				machines.Go(func() {
+					for apiCalls["POST"](t.Context(), session.API) != nil {
+						<-time.After(5 * time.Second) // as the manager does
+					}
+				})
+			}
+		}
+		machines.Wait()
+		took := time.Since(began) + boot
+		t.Logf("%s, %.1f POSTs a server", took, float64(sent.Load())/900)
+		if took > ideal*3/2 || sent.Load() > 4*900 {
+			t.Errorf("%d POSTs in %s: want at most 3600 in %s", sent.Load(), took, ideal*3/2)
 		}
 	})
 }

@@ -91,7 +91,8 @@ var faults = []fault{
 		explains: []codes.Code{codes.ResourceExhausted}},
 	{name: "boot fails", of: []string{opCreate}, in: ending("image is broken"),
 		explains: []codes.Code{codes.Internal, codes.ResourceExhausted}},
-	{name: "stays", of: []string{opDelete}, in: ending("deletion failed"), explains: []codes.Code{codes.Internal}},
+	{name: "deletion fails", of: []string{opDelete}, in: ending("deletion failed"),
+		explains: []codes.Code{codes.Internal}},
 	{name: "never gone", of: []string{opDelete}, in: iaasmock.Fault{NeverGone: true}},
 }
 

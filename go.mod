@@ -106,7 +106,3 @@ require (
 )
 
 tool github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
-
-// iaas v1.14.0 asks for a version that cannot be had; the package that needs it
-// (the iaas module's own examples) is not used here.
-exclude github.com/stackitcloud/stackit-sdk-go/services/resourcemanager v0.24.1

@@ -193,15 +193,11 @@ var (
 // is an outage: STACKIT's gateway has answered 403 with a page for minutes, and its own JSON has an
 // "error" as well, such as "Forbidden".
 func isRefusal(status int, body []byte) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-	default:
-		return false
-	}
 	var answer struct {
 		Error string `json:"error"`
 	}
-	if json.Unmarshal(body, &answer) != nil {
+	statuses := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}
+	if !slices.Contains(statuses, status) || json.Unmarshal(body, &answer) != nil {
 		return false
 	}
 	said, _ := Message(body)

@@ -78,10 +78,9 @@ func (f *Fence) tick() (held time.Duration) {
 type fenced struct {
 	next  http.RoundTripper
 	fence *Fence
-	// queue is the link with the process's limit, and reads the session's limit of reads. Attempts that
-	// were held back queue there again: otherwise all would be sent at once.
+	// queue is the link with the process's limit. Attempts that were held back queue there again:
+	// otherwise all would be sent at once.
 	queue http.RoundTripper
-	reads *Reads
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -90,12 +89,7 @@ func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	if held <= 0 {
 		return f.next.RoundTrip(request)
 	}
-	ctx := request.Context()
-	err := Sleep(ctx, f.fence.clock, held)
-	if err == nil && request.Method == http.MethodGet {
-		err = f.reads.Wait(ctx)
-	}
-	if err != nil {
+	if err := Sleep(request.Context(), f.fence.clock, held); err != nil {
 		return nil, notSent(fmt.Errorf("waiting after a pause of this process: %w", err))
 	}
 	return f.queue.RoundTrip(request) // which leads here again

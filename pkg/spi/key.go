@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
+	"k8s.io/utils/ptr"
 )
 
 // maxKey is the size of the largest service-account key, in bytes. A 4,096-bit key has about 5,000.
@@ -37,38 +39,39 @@ type Key struct {
 // InspectKey parses a service-account key as a session does, but checks neither the private key nor
 // the dates. The error is a *CredentialsError that does not quote the key.
 func (c Config) InspectKey(keyJSON string) (*Key, error) {
-	parsed, err := parseKey(keyJSON)
+	key, err := parseKey(keyJSON)
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := c.tokenEndpoint(parsed.Credentials.TokenEndpoint)
+	endpoint, err := c.tokenEndpoint(key.Credentials.TokenEndpoint)
 	if err != nil {
 		return nil, err
 	}
-	key := &Key{ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, TokenEndpoint: endpoint}
-	if parsed.ValidUntil != nil {
-		key.ValidUntil = *parsed.ValidUntil
-	}
-	// The SDK's type has no project, and cannot tell a missing "active" from false.
-	var more struct {
-		ProjectID string `json:"projectId"`
-		Active    *bool  `json:"active"`
-	}
-	_ = json.Unmarshal([]byte(keyJSON), &more) // a field of another type counts as missing
-	key.ProjectID, key.Inactive = more.ProjectID, more.Active != nil && !*more.Active
-	return key, nil
+	return &Key{ID: key.ID.String(), Issuer: key.Credentials.Iss, ProjectID: key.ProjectID,
+		ValidUntil: ptr.Deref(key.ValidUntil, time.Time{}), Inactive: !ptr.Deref(key.Active, true),
+		TokenEndpoint: endpoint}, nil
+}
+
+// issuedKey has the fields in use of a service-account key as STACKIT issues it. The SDK's own type has
+// no project, and cannot tell a missing "active" from false.
+type issuedKey struct {
+	ID          uuid.UUID                             `json:"id"`
+	ProjectID   string                                `json:"projectId"`
+	Active      *bool                                 `json:"active"`
+	ValidUntil  *time.Time                            `json:"validUntil"`
+	Credentials *clients.ServiceAccountKeyCredentials `json:"credentials"`
 }
 
 // parseKey parses a service-account key, and refuses an unusable key. It does not check the
 // private key. No error quotes anything of the key.
-func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
+func parseKey(keyJSON string) (*issuedKey, error) {
 	if keyJSON == "" {
 		return nil, keyError("is missing")
 	}
 	if len(keyJSON) > maxKey {
 		return nil, keyError("has %d bytes: must have at most %d: %s", len(keyJSON), maxKey, useTheFile)
 	}
-	key := &clients.ServiceAccountKeyResponse{}
+	key := &issuedKey{}
 	err := json.Unmarshal([]byte(keyJSON), key)
 	switch text := strings.TrimSpace(keyJSON); {
 	case err == nil && key.Credentials != nil:
@@ -82,7 +85,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	}
 	var missing []string
 	for _, field := range []struct{ name, value string }{
-		{"iss", key.Credentials.Iss}, {"kid", key.Credentials.Kid}, {"privateKey", privateKey(key)},
+		{"iss", key.Credentials.Iss}, {"kid", key.Credentials.Kid}, {"privateKey", ptr.Deref(key.Credentials.PrivateKey, "")},
 	} {
 		if field.value == "" {
 			missing = append(missing, "credentials."+field.name)
@@ -101,13 +104,6 @@ func keyError(format string, args ...any) error {
 
 const useTheFile = "use the JSON file that STACKIT issued, unchanged"
 
-func privateKey(key *clients.ServiceAccountKeyResponse) string {
-	if key.Credentials.PrivateKey == nil {
-		return ""
-	}
-	return *key.Credentials.PrivateKey
-}
-
 // decodersWords returns what the JSON decoder says about a key, without the values that it quotes. err
 // is nil for JSON without credentials.
 func decodersWords(err error) string {
@@ -124,7 +120,7 @@ func decodersWords(err error) string {
 		kind, _, _ := strings.Cut(wrongType.Value, " ") // a number stands behind it
 		return strings.TrimSpace("cannot unmarshal " + kind + " " + wrongType.Field)
 	default: // the error of a UUID or date quotes it
-		return "id and credentials.sub must be UUIDs, createdAt and validUntil dates"
+		return "id and credentials.sub must be UUIDs, validUntil a date"
 	}
 }
 
@@ -152,8 +148,8 @@ func keyExchange(config Config, keyJSON string) (exchange, string, error) {
 	newFlow := func(transport http.RoundTripper) (*clients.KeyFlow, error) {
 		flow := &clients.KeyFlow{}
 		err := flow.Init(&clients.KeyFlowConfig{
-			ServiceAccountKey: key,
-			PrivateKey:        privateKey(key),
+			ServiceAccountKey: &clients.ServiceAccountKeyResponse{Credentials: key.Credentials},
+			PrivateKey:        ptr.Deref(key.Credentials.PrivateKey, ""),
 			TokenUrl:          tokenURL,
 			AuthHTTPClient:    &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
 		})

@@ -23,7 +23,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	private := privateKey(parsed)
+	private := *parsed.Credentials.PrivateKey
 	const notIssued = "is not the JSON that STACKIT issues for a key: "
 	for name, row := range map[string]struct{ key, says string }{
 		"another text":          {"s3cr3t", notIssued + "unexpected character 's' looking for beginning of value (at"},
@@ -40,7 +40,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 		"no credentials":        {`{"id":"` + testServer + `"}`, notIssued + `it has no "credentials": use`},
 		"another type":          {`{"credentials":{"iss":7357.1}}`, notIssued + "cannot unmarshal number credentials.iss"},
 		"an id that is no UUID": {`{"id":"s3cr3t"}`, notIssued + "id and credentials.sub must be UUIDs"},
-		"a date that is none":   {`{"validUntil":"s3cr3t"}`, "createdAt and validUntil dates"},
+		"a date that is none":   {`{"validUntil":"s3cr3t"}`, "validUntil a date"},
 		"nothing in it": {`{"credentials":{"aud":"s3cr3t"}}`,
 			"lacks credentials.iss, credentials.kid, credentials.privateKey: use the whole file"},
 		"a private key that is empty": {withPrivateKey(t, r.key, ""), "lacks credentials.privateKey: use the whole file"},

@@ -27,7 +27,7 @@ const metricsProvider = "stackit"
 const component = "machine-controller-manager-provider-stackit"
 
 // attemptLabels are the labels that these controllers share. No outside input can add arbitrary
-// values: see hostLabel, operationOf and statusLabel.
+// values: see hostLabel and operationOf.
 var attemptLabels = []string{"host", "method", "operation", "status_code"}
 
 var (
@@ -172,17 +172,12 @@ func operationOf(request *http.Request) (name, resource string) {
 // serviceToken is the resource of requests for access tokens.
 const serviceToken = "token"
 
-// statusLabel returns the metrics' label of a status code. A server may answer with any of 1,000
-// codes: those without a name are grouped, such as 5xx.
+// statusLabel returns the metrics' label of a status code; 0 means no answer.
 func statusLabel(code int) string {
-	switch {
-	case code == 0:
+	if code == 0 {
 		return "network_error"
-	case http.StatusText(code) != "":
-		return strconv.Itoa(code)
-	default:
-		return strconv.Itoa(code/100) + "xx"
 	}
+	return strconv.Itoa(code)
 }
 
 // hostLabel returns the host, or "other" for one that only a service-account key names: writers of

@@ -88,19 +88,17 @@ func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
 		return p.next.RoundTrip(request)
 	}
 	k, left := p.kindOf(request), maxPaceWait
-	var tries bool
-	var refusal error
-	isAdmitted := func() bool {
-		tries, refusal = p.wait(request.Context(), k, &left)
-		return refusal == nil
-	}
-	if !isAdmitted() {
-		return nil, notSent(refusal)
-	}
+	var response *http.Response
 	for {
-		response, err := p.send(request, k, tries)
-		if err != nil || response.StatusCode != http.StatusTooManyRequests || !isAdmitted() {
-			return response, err // a 429 says more than why it was not sent again
+		tries, err := p.wait(request.Context(), k, &left)
+		if err != nil && response != nil {
+			return response, nil // a 429 says more than why it was not sent again
+		} else if err != nil {
+			return nil, notSent(err)
+		}
+		response, err = p.send(request, k, tries)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests {
+			return response, err
 		}
 	}
 }

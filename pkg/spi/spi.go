@@ -172,7 +172,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *Reads) (http.Ro
 	chain := attempt(false, maxAnswer)
 	limits := &limited{next: chain, limiter: s.Limiter}
 	if s.Fence != nil {
-		limits.next = &fenced{next: chain, fence: s.Fence, queue: limits, reads: reads}
+		limits.next = &fenced{next: chain, fence: s.Fence, queue: limits}
 	}
 	chain = &paced{next: limits, clock: s.Clock, jitter: s.Jitter, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {

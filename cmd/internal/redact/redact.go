@@ -137,10 +137,9 @@ func (redactor) FilterS(message string, keysAndValues []any) (string, []any) {
 	return message, redact(keysAndValues)
 }
 
-// redact replaces texts and errors that contain a secret. The arguments belong to the caller, so it copies them before
-// it changes them.
+// redact returns a copy of the arguments in which texts and errors have no secrets.
 func redact(args []any) []any {
-	var changed []any
+	changed := slices.Clone(args)
 	for i, arg := range args {
 		var text string
 		switch value := arg.(type) {
@@ -153,16 +152,9 @@ func redact(args []any) []any {
 		default:
 			continue
 		}
-		if !secret.MatchString(text) {
-			continue
+		if secret.MatchString(text) {
+			changed[i] = secret.ReplaceAllString(text, redacted)
 		}
-		if changed == nil {
-			changed = append(changed, args...)
-		}
-		changed[i] = secret.ReplaceAllString(text, redacted)
-	}
-	if changed == nil {
-		return args
 	}
 	return changed
 }

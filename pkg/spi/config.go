@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -64,13 +63,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	}
 	// The SDK appends paths that begin with a slash.
 	endpoint := strings.TrimRight(get(name), "/")
-	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL), IdentityURL: get(EnvIdentityURL)}
-	if noAuth := get(EnvNoAuth); noAuth != "" {
-		var err error
-		if config.NoAuth, err = strconv.ParseBool(noAuth); err != nil {
-			return Config{}, fmt.Errorf("%s is %q: must be true or false", EnvNoAuth, noAuth)
-		}
-	}
+	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL), IdentityURL: get(EnvIdentityURL),
+		NoAuth: get(EnvNoAuth) == "true"}
 	if config.NoAuth && config.Endpoint == "" {
 		return Config{}, fmt.Errorf("%s=true is for a local mock: set the mock's URL in %s or %s",
 			EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)

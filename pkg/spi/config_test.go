@@ -35,7 +35,6 @@ func TestConfigFromEnvironment(t *testing.T) {
 		"http without auth": {env{EnvAPIEndpoint: "http://a", EnvTokenURL: "http://a/token", EnvNoAuth: "true"},
 			Config{Endpoint: "http://a", TokenURL: "http://a/token", NoAuth: true}, ""},
 		"http on 127.0.0.0/8": {env{EnvAPIEndpoint: "http://127.8.9.1:80"}, Config{Endpoint: "http://127.8.9.1:80"}, ""},
-		"no auth misspelt":    {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "yes"}, Config{}, EnvNoAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ConfigFromEnvironment(func(name string) (string, bool) { value, ok := row.env[name]; return value, ok })

@@ -21,10 +21,14 @@ import (
 // is a *CredentialsError that does not quote the token. Signature, issuer and subject are not
 // verified: only STACKIT can do that.
 func InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error) {
-	claims, err := identityClaims(token)
+	if len(token) > maxIdentity {
+		return nil, identityError("token is too large: must have at most %d bytes", maxIdentity)
+	}
+	claims := &jwt.RegisteredClaims{}
+	_, _, err := jwt.NewParser().ParseUnverified(token, claims)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, identityError("token is not a JWT")
 	case claims.ExpiresAt == nil, len(claims.Audience) == 0:
 		return nil, identityError("token has no expiry (exp) or no audience (aud): it needs both, and the audience that " +
 			"the service account's federated identity provider requires")
@@ -34,19 +38,6 @@ func InspectIdentity(token string, now time.Time) (*jwt.RegisteredClaims, error)
 		return nil, identityError("token is for the Kubernetes API server and must not be sent elsewhere: " +
 			"it needs an audience of its own")
 	}
-	return claims, nil
-}
-
-// identityClaims parses a token without verifying its signature.
-func identityClaims(token string) (*jwt.RegisteredClaims, error) {
-	if len(token) > maxIdentity {
-		return nil, identityError("token is too large: must have at most %d bytes", maxIdentity)
-	}
-	claims := &jwt.RegisteredClaims{}
-	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil {
-		return nil, identityError("token is not a JWT")
-	}
-	claims.Audience = slices.DeleteFunc(claims.Audience, func(audience string) bool { return audience == "" })
 	return claims, nil
 }
 

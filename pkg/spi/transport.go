@@ -71,8 +71,6 @@ const (
 	maxAnswer = 16 << 20
 	// maxTokenAnswer is the same for a token endpoint. The token becomes a header of every call.
 	maxTokenAnswer = 64 << 10
-	// maxHeader is the size of the largest header of an answer, in bytes.
-	maxHeader = 64 << 10
 	// connections is how many idle connections are kept per host, enough for concurrent calls.
 	connections = 500
 	// idleConnTimeout is how long an idle connection is kept: STACKIT's edge resets older ones.
@@ -89,7 +87,6 @@ func NewTransport() *http.Transport {
 		MaxIdleConns:           connections,
 		MaxIdleConnsPerHost:    connections,
 		IdleConnTimeout:        idleConnTimeout,
-		MaxResponseHeaderBytes: maxHeader,
 		OnProxyConnectResponse: checkProxy,
 	})
 }

@@ -23,10 +23,6 @@ func TestFlagsAreCurrent(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newDriverOptions().addFlags(flags)
 	reference.Current(t, "README.md", "flags", reference.Flags(flags), *update)
-
-	flags = pflag.NewFlagSet("", pflag.ContinueOnError)
-	newServer(flags)
-	reference.Current(t, "flags.md", "flags", reference.Flags(flags), *update)
 }
 
 // described records what is registered, also what has no series yet.

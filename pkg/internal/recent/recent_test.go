@@ -14,31 +14,25 @@ import (
 
 const lifetime = time.Hour
 
-// Every call sweeps the other entries.
 func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
-	for name, ask := range map[string]func(m *Map[string, int], key string) int{
-		"Get":    func(m *Map[string, int], key string) int { return m.Get(key, func() int { return 1 }) },
-		"Lookup": func(m *Map[string, int], key string) int { value, _ := m.Lookup(key); return value },
-		"Set":    func(m *Map[string, int], key string) int { m.Set(key, 1); return 1 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := New[string, int](clock.RealClock{}, lifetime)
-				m.Set("a", 1)
-				for range 3 {
-					<-time.After(lifetime)
-					if _, ok := m.entries["a"]; !ok || ask(m, "a") != 1 {
-						t.Fatal("it is gone after its lifetime without a pause")
-					}
-				}
-				<-time.After(lifetime + 1)
-				ask(m, "b")
-				if _, ok := m.entries["a"]; ok {
-					t.Error("nobody asked for it during its lifetime, and it is still there")
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](clock.RealClock{}, lifetime)
+		m.Set("a", 1)
+		for range 3 {
+			<-time.After(lifetime)
+			if _, ok := m.Lookup("a"); !ok {
+				t.Fatal("it is gone after its lifetime without a pause")
+			}
+			<-time.After(lifetime)
+			if m.Get("a", func() int { return 2 }) != 1 {
+				t.Fatal("it is made anew after its lifetime without a pause")
+			}
+		}
+		<-time.After(lifetime + 1)
+		if _, ok := m.Lookup("a"); ok {
+			t.Error("nobody asked for it during its lifetime, and it is still there")
+		}
+	})
 }
 
 func TestConcurrentCallersShareOneValue(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ type ticket struct{}
 
 // carryOut lets the cloud carry out a request.
 func (w *world) carryOut(r *http.Request, c *call) (*http.Response, error) {
-	if in := c.meets.in; c.meets.name != "" && !c.meets.late {
+	if in := c.meets.in; !reflect.ValueOf(in).IsZero() {
 		in.Operation, in.Count = c.operation, 1
 		in.Match = func(r *http.Request) bool { return r.Context().Value(ticket{}) == c.label }
 		defer w.cloud.Inject(in)()

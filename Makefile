@@ -302,15 +302,11 @@ test-image: $(BIN)/ko $(BIN)/crane ## Tests of the image: built, pushed to a reg
 race-note:
 	@$(if $(RACE),:,echo "No C compiler found: testing without the race detector.")
 
-SEEDS ?= 2000
+PLANS ?= 500
+SEED  ?= 1
 .PHONY: simulate
-simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures, and all lives.
-	$(GO) test ./test/simulation -run '^(TestSeeds|TestEveryPointOfALife)$$' -timeout 30m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
-
-SOAKTIME ?= 0
-.PHONY: soak
-soak: ## Simulate new seeds for SOAKTIME (0: until stopped, a day at most).
-	$(GO) test ./test/simulation -run 'TestPlan$$' -rapid.checks 1000000000 -v -count=1 -timeout $(SOAKTIME)
+simulate: ## Simulate the driver in PLANS (500) random schedules of failures, from SEED (1) on, and in all lives.
+	$(GO) test ./test/sim -timeout 60m $(TESTFLAGS) -plans $(PLANS) -seed $(SEED)
 
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken
 # on: times of another machine say little, allocations and calls do.

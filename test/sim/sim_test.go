@@ -27,7 +27,6 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,12 +43,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("logtostderr", "false")
-	_ = flags.Set("stderrthreshold", "FATAL")
-	klog.SetOutput(io.Discard) // or it makes files in the temporary folder
-	simulationKey()            // outside of any bubble: it takes a while
+	klog.SetLogger(klog.Logger{}) // which discards
+	simulationKey()               // outside of any bubble: it takes a while
 	os.Exit(m.Run())
 }
 

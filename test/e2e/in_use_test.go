@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // What the policies for objects in use say.
@@ -59,7 +61,8 @@ var objectsInUse = []struct {
 	{"another under the other key", secretWith("projectId", "a"), secretWith("project-id", "b"), secretProject},
 	{"no project", secretWith("projectId", "a"), secretWith("userData", "a"), secretProject},
 	{"the project under the other key", secretWith("project-id", "a"), secretWith("projectId", "a"), ""},
-	{"a project without its line break", secretWith("projectId", "a\n"), secretWith("projectId", "a"), ""},
+	{"a project without its line break", secretWith("projectId", iaasmock.DefaultProjectID+"\n"),
+		secretWith("projectId", iaasmock.DefaultProjectID), ""},
 	{"a zone of the region", secretWith("region", "eu01"), secretWith("region", "eu01-1"), ""},
 	{"another zone", secretWith("region", "eu03-m"), secretWith("region", "eu03-9"), ""},
 	{"a region at last", secretWith("userData", "a"), secretWith("region", "eu01"), ""},

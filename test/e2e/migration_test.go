@@ -106,17 +106,11 @@ func (p *migrationPage) stop(ctx SpecContext, c *cluster, deployment *appsv1.Dep
 }
 
 // A PATCH of this cloud replaces labels, which is harder than to merge them.
-var _ = Describe("The page kubernetes/migration.md", Ordered, long, func() {
-	var env *localenv.Env
-
-	BeforeAll(func(ctx SpecContext) {
-		env = startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar(),
-			localenv.WithCloudOptions(iaasmock.WithReplacedLabels(), iaasmock.WithBootDuration(bootDuration),
-				iaasmock.WithDeleteDuration(deleteDuration)))
-	})
-
+var _ = Describe("The page kubernetes/migration.md", long, func() {
 	It("moves Machines from OpenStack and back, under the admission policies", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(),
+			localenv.WithoutSidecar(), localenv.WithCloudOptions(iaasmock.WithReplacedLabels(),
+				iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration))))
 		objects := renderIn("machines")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		user := serviceAccount{c.env.Namespace(), account}

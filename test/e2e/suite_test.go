@@ -86,16 +86,12 @@ func controllerLogs(env *localenv.Env) map[localenv.Part]string {
 	return logs
 }
 
-// showLogs hands on what the controllers have logged since the spec began.
+// showLogs hands on the ends of what the controllers have logged.
 func (c *cluster) showLogs() {
 	GinkgoHelper()
 	for part, logs := range controllerLogs(c.env) {
-		const most = 20000
-		logs = logs[c.logged[part]:]
-		if len(logs) > most {
-			logs = logs[len(logs)-most:]
-		}
-		AddReportEntry(string(part), logs, ReportEntryVisibilityFailureOrVerbose)
+		const tail = 20000
+		AddReportEntry(string(part), logs[max(0, len(logs)-tail):], ReportEntryVisibilityFailureOrVerbose)
 	}
 }
 
@@ -107,21 +103,15 @@ type cluster struct {
 	target client.Client
 	// audited are the first requests, which requests leaves out.
 	audited int
-	// attachments are the NICs and volumes of the cloud before the spec, logged is how much
-	// the controllers had logged.
+	// attachments are the NICs and volumes of the cloud before the spec.
 	attachments map[string]string
-	logged      map[localenv.Part]int
 }
 
 // newCluster returns the environment for one spec. When the spec ends, its
 // Machines are deleted, and the cloud must not hold anything of ours.
 func newCluster(env *localenv.Env) *cluster {
 	GinkgoHelper()
-	c := &cluster{env: env, Client: env.Client(), target: env.TargetClient(),
-		attachments: attachments(env.Cloud()), logged: map[localenv.Part]int{}}
-	for part, logs := range controllerLogs(env) {
-		c.logged[part] = len(logs)
-	}
+	c := &cluster{env: env, Client: env.Client(), target: env.TargetClient(), attachments: attachments(env.Cloud())}
 	DeferCleanup(func() { // after the next one, whose failures need the logs as well
 		if CurrentSpecReport().Failed() {
 			c.showLogs()

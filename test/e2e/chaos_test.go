@@ -42,6 +42,7 @@ var _ = Describe("Processes that are killed", longest, func() {
 		c.createClass(ctx, "blue", specWith(providerSpec{"allowedAddresses": []string{"100.96.0.0/11"}}))
 		c.createClass(ctx, "green", specWith(providerSpec{"machineType": "g2i.4"}))
 		workers := c.newDeployment("workers", "blue", 4)
+		workers.Spec.Strategy.RollingUpdate.MaxSurge.IntVal = workers.Spec.Replicas // all at once
 		Expect(c.Create(ctx, workers)).To(Succeed())
 		servers := c.env.Cloud().Servers
 		killLeader := func(next string) {

@@ -45,13 +45,6 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 
-		By("deleting one while its server is still being created")
-		shortLived := c.createMachine(ctx, "short-lived", "small")
-		Eventually(c.env.Cloud().Servers).WithPolling(poll / 10).WithTimeout(upTimeout).
-			Should(ConsistOf(HaveField("Status", iaasmock.StatusCreating)))
-		Expect(c.Delete(ctx, shortLived)).To(Succeed())
-
-		By("making one that stays")
 		single := c.createMachine(ctx, "with-user-data", "small")
 		c.awaitPhase(ctx, single.Name, v1alpha1.MachineRunning)
 		c.expectMetricsInUse(ctx)
@@ -71,9 +64,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 
 		By("deleting it")
 		Expect(c.Delete(ctx, single)).To(Succeed())
-		// The manager comes back to a deletion that met a running creation after 3
-		// minutes, unless something else wakes it.
-		Eventually(ctx, c.machines).WithTimeout(2 * downTimeout).WithPolling(poll).Should(BeEmpty())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
 	})
 

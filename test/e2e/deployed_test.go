@@ -43,6 +43,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		email, err := c.env.Cloud().NewFederatedServiceAccount(iaasmock.DefaultProjectID, c.identityProvider(ctx, user))
 		Expect(err).NotTo(HaveOccurred())
 		objects := build(overlay())
+		expectClosed(objects)
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		user.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		user.awaitRights(ctx, c.target, targetRights)

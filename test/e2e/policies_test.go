@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,10 +15,13 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -52,6 +56,41 @@ func overlay() string {
 	Expect(os.Mkdir(folder, 0o700)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(content), 0o600)).To(Succeed())
 	return folder
+}
+
+// expectClosed expects that Prometheus alone reaches the ports that the pod serves, that the pod reaches DNS, STACKIT and
+// API servers only, and that no pod gets a token without asking for it.
+func expectClosed(objects []*unstructured.Unstructured) {
+	GinkgoHelper()
+	pods, policy := only[appsv1.Deployment](objects, "Deployment").Spec.Template, &networkingv1.NetworkPolicy{}
+	for _, object := range objects {
+		if object.GetKind() == "NetworkPolicy" && object.GetName() == account {
+			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, policy)).To(Succeed())
+		}
+		if object.GetKind() == "ServiceAccount" {
+			Expect(object.Object).To(HaveKeyWithValue("automountServiceAccountToken", false))
+		}
+	}
+	Expect(metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)).To(
+		Satisfy(func(selector labels.Selector) bool { return selector.Matches(labels.Set(pods.Labels)) }))
+	Expect(policy.Spec.Ingress).To(HaveExactElements(HaveField("From",
+		HaveExactElements(And(HaveField("NamespaceSelector", Not(BeNil())), HaveField("PodSelector", Not(BeNil())))))))
+	var open, served, out []string
+	for _, port := range policy.Spec.Ingress[0].Ports {
+		open = append(open, port.Port.String())
+	}
+	for _, container := range pods.Spec.Containers {
+		for _, port := range container.Ports {
+			served = append(served, port.Name)
+		}
+	}
+	Expect(open).To(ConsistOf(served))
+	for _, rule := range policy.Spec.Egress {
+		for _, port := range rule.Ports {
+			out = append(out, fmt.Sprintf("%s %s", *port.Protocol, port.Port))
+		}
+	}
+	Expect(out).To(ConsistOf("UDP 53", "TCP 53", "UDP 8053", "TCP 8053", "TCP 443", "TCP 6443"))
 }
 
 // expectNoTokenInSecrets tries to have the token of the pod's service account written into a Secret.

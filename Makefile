@@ -56,10 +56,9 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema
 E2E_PKG        := ./test/e2e
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
-CLOUD_PKG      := ./test/cloud
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -229,7 +228,7 @@ test-rest: localenv
 	@$(MAKE) -j2 test-in-real-time simulate-beside
 test-in-real-time:
 	@$(MAKE) -j2 test-race test-integration
-	@$(MAKE) -j1 test-cloud-mock test-image
+	@$(MAKE) -j1 test-image
 simulate-beside:
 	@nice -n 19 $(MAKE) simulate
 
@@ -266,32 +265,15 @@ test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl ## E
 test-monitoring: $(BIN)/promtool ## Tests of alerts and dashboard with Prometheus' own tool.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
 
-# Without the race detector: what runs in the test's process is MCM's.
+# Without the race detector: what runs in the test's process is MCM's. With REAL=1 in a real project, which
+# other variables name: test/probes/README.md.
 .PHONY: test-integration
 test-integration: localenv ## MCM's own integration suite on a local environment, about 3 minutes.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(SUITE_PKG)
 
-# Both take their settings from the environment: test/cloud/README.md. RUN, YES and REPORT
-# reach them from the command line of make, too.
-CLOUD_TEST := $(BIN)/test-cloud
-.PHONY: test-cloud
-test-cloud: localenv build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
-	@exec $(CLOUD_TEST) $(ARGS)
-
-.PHONY: test-cloud-sweep
-test-cloud-sweep: build-test-cloud ## Delete what its runs left more than an hour ago, and what RUN=<run> left.
-	@exec $(CLOUD_TEST) sweep $(ARGS)
-
-.PHONY: build-test-cloud
-build-test-cloud:
-	@$(GO_BUILD) -ldflags "-X main.version=$(or $(VERSION),$$(git describe --always --dirty --abbrev=40 2>/dev/null || echo unknown))" \
-		-o $(CLOUD_TEST) ./test/cloud
-
-# Mostly waits; more at a time than this and a busy machine delays answers by seconds.
-BOOT ?= 3s
-.PHONY: test-cloud-mock
-test-cloud-mock: localenv ## The test of that suite, against the mock, 2 minutes: BOOT=20s for slow servers.
-	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 6 -boot $(BOOT)
+.PHONY: probes
+probes: ## Questions to the API of a real project, which costs money: test/probes/README.md.
+	@$(GO) run ./test/probes
 
 # Not among the unit tests: ko takes a minute to build the first time.
 .PHONY: test-image

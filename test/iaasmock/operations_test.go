@@ -147,7 +147,8 @@ func TestUpdatesOfServers(t *testing.T) {
 		m.want(200, "PATCH", path, change)
 		m.want(200, "PATCH", path, object{"name": "new"})
 		shown := m.want(200, "GET", path, nil)
-		if !cmp.Equal(shown["labels"], row.want) || shown["name"] != "new" || !cmp.Equal(shown["metadata"], change["metadata"]) {
+		if !cmp.Equal(shown["labels"], row.want) || !cmp.Equal(shown["metadata"], change["metadata"]) ||
+			shown["name"] != "new" {
 			t.Errorf("it is %v, want labels %v", shown, row.want)
 		}
 	}

@@ -179,15 +179,6 @@ func (m *mock) nic(id string) (iaasmock.NIC, bool) {
 	return iaasmock.NIC{}, false
 }
 
-func (m *mock) volume(id string) (iaasmock.Volume, bool) {
-	for _, volume := range m.cloud.Volumes() {
-		if volume.ID == id {
-			return volume, true
-		}
-	}
-	return iaasmock.Volume{}, false
-}
-
 func (m *mock) server(id string) iaasmock.Server {
 	m.t.Helper()
 	server, ok := m.cloud.Server(id)

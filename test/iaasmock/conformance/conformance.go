@@ -92,15 +92,16 @@ func serve(w http.ResponseWriter, r *http.Request, next http.Handler) error {
 		next.ServeHTTP(w, r)
 		return nil
 	}
-	asked, gone := io.ReadAll(r.Body)
-	if gone == nil {
+	asked, err := io.ReadAll(r.Body)
+	wasRead := err == nil // else the client is gone
+	if wasRead {
 		r.Body = io.NopCloser(bytes.NewReader(asked))
 	}
 	var call iaasmock.Call
 	answer := &recorder{ResponseWriter: w, status: http.StatusOK}
 	next.ServeHTTP(answer, r.WithContext(iaasmock.NoteCall(r.Context(), &call)))
 	dropped := call.Operation != "" && call.Status == 0
-	if gone != nil || dropped || call.Replaced {
+	if !wasRead || dropped || call.Replaced {
 		return nil
 	}
 	if err := check(r, asked, answer); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/probes/project"
 )
 
 // insideVariable tells the second run of this program that it is in a workspace.
@@ -41,8 +42,14 @@ func TestControllers(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
 	before := attachments(env.Cloud())
-	createSecret(t, env)
-	w := newWorkspace(t, env)
+	cloud := mockOf(env)
+	if os.Getenv(project.EnvReal) != "" {
+		cloud, err = realProject()
+		g.Expect(err).NotTo(HaveOccurred())
+		defer joinNodes(t, env)()
+	}
+	createSecret(t, env, cloud.Project)
+	w := newWorkspace(t, env, cloud)
 
 	report, err := w.run(t.Context())
 	if err != nil {
@@ -51,6 +58,9 @@ func TestControllers(t *testing.T) {
 	g.Expect(env.Err()).NotTo(HaveOccurred(), "a part of the environment ended by itself")
 	// Ginkgo succeeds as well when specs are skipped or none is found.
 	g.Expect(report).To(MatchRegexp(`Ran %d of %d Specs`, specs, specs))
+	if os.Getenv(project.EnvReal) != "" {
+		return // what the run has left in a real project is the suite's to see
+	}
 	g.Expect(env.Cloud().History().ServersCreated).To(BeNumerically(">=", 11), "1 machine, 6 of a deployment, 4 rolled")
 	g.Expect(env.Cloud().Servers()).To(BeEmpty())
 	g.Expect(attachments(env.Cloud())).To(Equal(before))
@@ -68,15 +78,15 @@ func attachments(cloud *iaasmock.Cloud) (ids []string) {
 }
 
 // createSecret makes the Secret of the suite's classes.
-func createSecret(t *testing.T, env *localenv.Env) {
+func createSecret(t *testing.T, env *localenv.Env, in project.Project) {
 	t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "test-mc-secret", Namespace: env.Namespace()},
 		Data: map[string][]byte{
-			"projectId":         []byte(iaasmock.DefaultProjectID),
-			"region":            []byte(iaasmock.DefaultRegion),
-			"networkId":         []byte(iaasmock.DefaultNetworkID),
-			"serviceAccountKey": env.ServiceAccountKey(),
+			"projectId":         []byte(in.ID),
+			"region":            []byte(in.Region),
+			"networkId":         []byte(in.NetworkID),
+			"serviceAccountKey": []byte(in.Key),
 			"userData":          []byte("#cloud-config\nhostname: <<MACHINE_NAME>>\ntoken: <<BOOTSTRAP_TOKEN>>\n"),
 		},
 	}

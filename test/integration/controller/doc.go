@@ -11,4 +11,6 @@
 // computer. So the test runs itself a second time, with those variables, in a temporary
 // folder that looks as the suite expects (testdata/workspace). It writes nothing to the
 // working tree but the sidecar in bin/.
+//
+// With REAL=1 it works in a real project, which variables name: test/probes/README.md.
 package controller

@@ -27,7 +27,7 @@ type workspace struct {
 
 // newWorkspace makes the workspace in a folder that goes with the environment, and
 // builds the sidecar.
-func newWorkspace(t *testing.T, env *localenv.Env) *workspace {
+func newWorkspace(t *testing.T, env *localenv.Env, cloud cloud) *workspace {
 	t.Helper()
 	dir, err := env.MakeFolder("integration")
 	if err != nil {
@@ -52,7 +52,7 @@ func newWorkspace(t *testing.T, env *localenv.Env) *workspace {
 	if err := runMake(t.Context(), repository, "build"); err != nil {
 		t.Fatalf("building the sidecar: %v", err)
 	}
-	w.environment = suiteEnvironment(t, env, dir, repository)
+	w.environment = suiteEnvironment(t, env, cloud, dir, repository)
 	return w
 }
 
@@ -62,21 +62,21 @@ func (w *workspace) logDir() string { return filepath.Join(w.dir, ".ci/controlle
 func (w *workspace) packageDir() string { return filepath.Join(w.dir, "test/integration/controller") }
 
 // suiteEnvironment is what the second run, and the controllers it starts, find.
-func suiteEnvironment(t *testing.T, env *localenv.Env, dir, repository string) []string {
+func suiteEnvironment(t *testing.T, env *localenv.Env, cloud cloud, dir, repository string) []string {
 	t.Helper()
 	ps, err := exec.LookPath("ps")
 	if err != nil {
 		t.Fatalf("the suite looks for its processes with ps (package procps on Debian): %v", err)
 	}
 	class := func(name string) string {
-		path, err := filepath.Abs(filepath.Join("testdata", name))
-		if err != nil {
+		path := filepath.Join(dir, name)
+		if err := cloud.writeClass(filepath.Join("testdata", name), path); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	ports := freePorts(t, 2)
-	return append(append(inherited(), env.CloudEnvironment()...),
+	return append(append(inherited(), cloud.environment...),
 		insideVariable+"=true",
 		"PATH="+filepath.Join(dir, "path")+string(filepath.ListSeparator)+os.Getenv("PATH"),
 		// What the suite reads.

@@ -400,7 +400,7 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 # uncommitted changes.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
-generated: ## Update generated code, tables, schemas and licenses; fails if they were not current.
+generated: ## Update generated code, tables, the schema and licenses; fails if they were not current.
 	@mkdir -p $(BIN); before=$$($(tree_state)); \
 	{ $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update && \
 	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update; } >$(BIN)/generated.log || { cat $(BIN)/generated.log; exit 1; }; \

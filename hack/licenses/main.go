@@ -21,7 +21,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 //go:generate go run . ../../cmd/machine-controller/kodata/THIRD-PARTY-LICENSES
@@ -95,7 +94,7 @@ type linked struct {
 }
 
 // linkedPackages returns the packages of other modules that are linked for any platform.
-var linkedPackages = sync.OnceValues(func() (packages []linked, err error) {
+func linkedPackages() (packages []linked, err error) {
 	for _, platform := range platforms {
 		linked, err := list(platform)
 		if err != nil {
@@ -104,7 +103,7 @@ var linkedPackages = sync.OnceValues(func() (packages []linked, err error) {
 		packages = append(packages, linked...)
 	}
 	return packages, nil
-})
+}
 
 // list returns the packages of other modules that are linked for a platform.
 func list(platform string) ([]linked, error) {

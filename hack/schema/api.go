@@ -20,96 +20,74 @@ var apiInfo = node{
 	"x-date":      "2026-11-24",
 }
 
+var (
+	// prose are the keywords of descriptions.
+	prose = []string{"description", "summary", "example", "examples", "title", "tags", "externalDocs"}
+	// namedParts are the keywords of objects whose keys are names, such as a property "description".
+	namedParts = []string{"paths", "parameters", "responses", "schemas", "properties", "content"}
+)
+
 // apiFacts returns the parts of an OpenAPI document that a program can check: operations,
 // parameters, schemas and statuses, but no descriptions. Keys are sorted, and each operation and
 // schema is on its own line, so that a small change of the API changes only a few lines.
 func apiFacts(document []byte) ([]byte, error) {
-	var whole node
+	var whole struct {
+		OpenAPI    any                                          `json:"openapi"`
+		Paths      any                                          `json:"paths"`
+		Components struct{ Parameters, Responses, Schemas any } `json:"components"`
+	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber() // 1<<63-1 is no float64
 	if err := decoder.Decode(&whole); err != nil {
 		return nil, err
 	}
-	facts := node{"openapi": whole["openapi"], "info": apiInfo, "paths": named(whole["paths"]), "components": node{}}
-	components, _ := whole["components"].(node)
-	for _, kind := range []string{"parameters", "responses", "schemas"} {
-		facts["components"].(node)[kind] = named(components[kind])
-	}
-	var text bytes.Buffer
-	err := writeLines(&text, facts, 3)
-	return append(text.Bytes(), '\n'), err
+	parts := whole.Components
+	facts := withoutProse(node{"openapi": whole.OpenAPI, "paths": whole.Paths, "components": node{
+		"parameters": parts.Parameters, "responses": parts.Responses, "schemas": parts.Schemas,
+	}}, false)
+	facts.(node)["info"] = apiInfo
+	text, err := lines(facts, 3)
+	return []byte(text + "\n"), err
 }
 
-// factsOf removes the descriptions from a part of the document, and STACKIT's own keywords except
-// the keyword for values of enumerations.
-func factsOf(part any) any {
+// withoutProse removes the descriptions from a part of the document, and STACKIT's own keywords
+// except the keyword for values of enumerations. The keys of a named part are no keywords.
+func withoutProse(part any, isNamed bool) any {
 	switch part := part.(type) {
 	case node:
-		kept := node{}
-		for keyword, value := range part {
-			switch {
-			case slices.Contains([]string{"description", "summary", "example", "examples", "title", "tags", "externalDocs"},
-				keyword):
-			case strings.HasPrefix(keyword, "x-") && keyword != "x-extensible-enum":
-			case keyword == "properties" || keyword == "responses" || keyword == "content":
-				kept[keyword] = named(value)
-			default:
-				kept[keyword] = factsOf(value)
+		for key, value := range part {
+			isExtension := strings.HasPrefix(key, "x-") && key != "x-extensible-enum"
+			if !isNamed && (isExtension || slices.Contains(prose, key)) {
+				delete(part, key)
+				continue
 			}
+			part[key] = withoutProse(value, !isNamed && slices.Contains(namedParts, key))
 		}
-		return kept
 	case []any:
-		kept := []any{}
-		for _, item := range part {
-			kept = append(kept, factsOf(item))
+		for i, item := range part {
+			part[i] = withoutProse(item, false)
 		}
-		return kept
 	}
 	return part
 }
 
-// named is factsOf for an object whose keys are names, such as a property "description".
-func named(object any) any {
-	parts, isObject := object.(node)
-	if !isObject {
-		return object
-	}
-	kept := node{}
-	for name, part := range parts {
-		kept[name] = factsOf(part)
-	}
-	return kept
-}
-
-// writeLines writes a value. Objects down to the given depth get one line for each key.
-func writeLines(to *bytes.Buffer, value any, depth int) error {
+// lines encodes a value. Objects down to the given depth get one line for each key.
+func lines(value any, depth int) (string, error) {
 	object, isObject := value.(node)
 	if !isObject || depth == 0 {
-		return writeCompact(to, value)
+		var text strings.Builder
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		err := encoder.Encode(value)
+		return strings.TrimSuffix(text.String(), "\n"), err
 	}
-	to.WriteByte('{')
-	separator := "\n"
+	var members []string
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		to.WriteString(separator)
-		separator = ",\n"
-		if err := writeCompact(to, key); err != nil {
-			return err
+		member, err := lines(object[key], depth-1)
+		if err != nil {
+			return "", err
 		}
-		to.WriteByte(':')
-		if err := writeLines(to, object[key], depth-1); err != nil {
-			return err
-		}
+		members = append(members, `"`+key+`":`+member)
 	}
-	to.WriteString("\n}")
-	return nil
-}
-
-func writeCompact(to *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return err
-	}
-	to.Truncate(to.Len() - 1) // the line break
-	return nil
+	return "{\n" + strings.Join(members, ",\n") + "\n}", nil
 }

@@ -33,11 +33,6 @@ var (
 	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
 )
 
-// GardenerSpellings maps the keys that Gardener renders to the documented ones.
-var GardenerSpellings = map[string]string{
-	SecretProjectIDGardener: SecretProjectID, SecretServiceAccountGardener: SecretServiceAccountKey,
-}
-
 // Secret holds the fields of a MachineClass's Secret: credentials and defaults.
 type Secret struct {
 	// ProjectID is the UUID of the project. Required. Gardener's spelling of this field is project-id.

@@ -60,7 +60,8 @@ func demo(ctx context.Context, out *output) error {
 		return err
 	}
 	history, counts := env.Cloud().History(), env.Cloud().CallCounts()
-	_, _ = fmt.Fprintf(out, "\nServers: %d created, %d deleted\nAPI calls:\n", history.ServersCreated, history.ServersDeleted)
+	_, _ = fmt.Fprintf(out, "\nServers: %d created, %d deleted\nAPI calls:\n",
+		history.ServersCreated, history.ServersDeleted)
 	for _, operation := range slices.Sorted(maps.Keys(counts)) {
 		_, _ = fmt.Fprintf(out, "  %6d %s\n", counts[operation], operation)
 	}

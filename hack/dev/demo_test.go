@@ -45,11 +45,11 @@ func TestTheTourSeesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	nic := iaasmock.NIC{ID: "nic"}
+	nic, data := iaasmock.NIC{ID: "nic"}, []iaasmock.Volume{{ID: "data"}}
 	for want, states := range map[string][2]state{
 		"left over: machine worker-a, node worker-a, server 1 (worker-a, ACTIVE)": {{}, good()},
 		"left over: NIC nic of server":                                            {{}, {nics: []iaasmock.NIC{nic}}},
-		"missing since the tour began: volume data":                               {{volumes: []iaasmock.Volume{{ID: "data"}}}, {}},
+		"missing since the tour began: volume data":                               {{volumes: data}, {}},
 	} {
 		if err := compare(states[0], states[1]); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

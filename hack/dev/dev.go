@@ -77,8 +77,8 @@ func machineLine(machine *v1alpha1.Machine, event watch.EventType) string {
 	} else if operation := machine.Status.LastOperation; operation.State == v1alpha1.MachineStateFailed {
 		description = strings.Join(strings.Fields(operation.Description), " ")
 	}
-	return strings.TrimRight(fmt.Sprintf("%-28s %-22s %-17s %s", machine.Name, machine.Spec.Class.Name, phase, description),
-		" ")
+	line := fmt.Sprintf("%-28s %-22s %-17s %s", machine.Name, machine.Spec.Class.Name, phase, description)
+	return strings.TrimRight(line, " ")
 }
 
 func applySamples(ctx context.Context, env *localenv.Env) error {

@@ -57,12 +57,16 @@ type instantDriver struct {
 	servers sync.Map
 }
 
-// providerID returns the ProviderID of a Machine's server; "" if it has none.
-func (d *instantDriver) providerID(name string) string {
-	if id, found := d.servers.Load(name); found {
-		return "stackit://" + iaasmock.DefaultProjectID + "/" + id.(string)
-	}
-	return ""
+// serverID returns the ID of a Machine's server; "" if it has none.
+func (d *instantDriver) serverID(name string) string {
+	value, _ := d.servers.Load(name)
+	id, _ := value.(string)
+	return id
+}
+
+// providerID returns the ProviderID of a server.
+func providerID(serverID string) string {
+	return "stackit://" + iaasmock.DefaultProjectID + "/" + serverID
 }
 
 // CreateMachine creates a server, unless it did before.
@@ -70,7 +74,7 @@ func (d *instantDriver) CreateMachine(
 	ctx context.Context, req *driver.CreateMachineRequest,
 ) (*driver.CreateMachineResponse, error) {
 	name := req.Machine.Name
-	if d.providerID(name) == "" {
+	if d.serverID(name) == "" {
 		server, err := d.api.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
 			CreateServerPayload(iaas.CreateServerPayload{
 				Name: name, MachineType: iaasmock.DefaultMachineType,
@@ -85,7 +89,7 @@ func (d *instantDriver) CreateMachine(
 		}
 		d.servers.Store(name, server.GetId())
 	}
-	return &driver.CreateMachineResponse{ProviderID: d.providerID(name), NodeName: name}, nil
+	return &driver.CreateMachineResponse{ProviderID: providerID(d.serverID(name)), NodeName: name}, nil
 }
 
 // InitializeMachine has nothing to initialize.
@@ -99,11 +103,12 @@ func (d *instantDriver) InitializeMachine(
 func (d *instantDriver) DeleteMachine(
 	ctx context.Context, req *driver.DeleteMachineRequest,
 ) (*driver.DeleteMachineResponse, error) {
-	if id, found := d.servers.LoadAndDelete(req.Machine.Name); found {
-		err := d.api.DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id.(string)).Execute()
+	if id := d.serverID(req.Machine.Name); id != "" {
+		err := d.api.DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id).Execute()
 		if err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
+		d.servers.Delete(req.Machine.Name)
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }
@@ -112,11 +117,11 @@ func (d *instantDriver) DeleteMachine(
 func (d *instantDriver) GetMachineStatus(
 	_ context.Context, req *driver.GetMachineStatusRequest,
 ) (*driver.GetMachineStatusResponse, error) {
-	id := d.providerID(req.Machine.Name)
+	id := d.serverID(req.Machine.Name)
 	if id == "" {
 		return nil, status.Error(codes.NotFound, "no server was created for machine "+req.Machine.Name)
 	}
-	return &driver.GetMachineStatusResponse{ProviderID: id, NodeName: req.Machine.Name}, nil
+	return &driver.GetMachineStatusResponse{ProviderID: providerID(id), NodeName: req.Machine.Name}, nil
 }
 
 // ListMachines returns no machines: there are no orphans.

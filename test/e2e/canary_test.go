@@ -38,7 +38,8 @@ type canaries struct{ env *localenv.Env }
 func (c *cluster) expectNoSecrets(ctx SpecContext) {
 	silent := &canaries{env: c.env}
 	for in, lists := range map[client.Client][]client.ObjectList{
-		c.Client: {&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}, &corev1.EventList{}},
+		c.Client: {&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{},
+			&corev1.EventList{}},
 		c.target: {&corev1.NodeList{}},
 	} {
 		for _, list := range lists {

@@ -58,8 +58,8 @@ func overlay() string {
 	return folder
 }
 
-// expectClosed expects that Prometheus alone reaches the ports that the pod serves, that the pod reaches DNS, STACKIT and
-// API servers only, and that no pod gets a token without asking for it.
+// expectClosed expects that Prometheus alone reaches the ports that the pod serves, that the pod reaches DNS, STACKIT
+// and API servers only, and that no pod gets a token without asking for it.
 func expectClosed(objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	pods, policy := only[appsv1.Deployment](objects, "Deployment").Spec.Template, &networkingv1.NetworkPolicy{}

@@ -75,12 +75,11 @@ func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 // credentials and objects. It returns when the API server is ready.
 func (e *Env) RestartAPIServer() error {
 	server := e.control.envtest.ControlPlane.APIServer
-	_ = server.Stop() // An error says that it had to be killed.
+	_ = server.Stop() // Its error says that it had to be killed.
 	return server.Start()
 }
 
-// stop stops both programs. The error of an API server that had to be killed says nothing.
-func (c *cluster) stop() { _ = c.envtest.Stop() }
+func (c *cluster) stop() { _ = c.envtest.Stop() } // as above
 
 const (
 	// readyLimit is the maximum time until a part is ready: a minute where a dozen API servers start at once.

@@ -60,8 +60,6 @@ func (e *Env) controllerArgs() []string {
 	}
 }
 
-const modulePath = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
-
 // programs holds the paths of the programs and of the folder with the manager's CRDs.
 type programs struct{ controlPlane, manager, sidecar, crds string }
 
@@ -101,12 +99,13 @@ func Root() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	const module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		// The path of a nested module continues after this module's path.
 		content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.Contains(content, []byte("module "+modulePath+"\n")) {
+		if err == nil && bytes.Contains(content, []byte("module "+module+"\n")) {
 			return dir, nil
 		}
 	}
-	return "", errors.New("the working directory is not inside the module " + modulePath)
+	return "", errors.New("the working directory is not inside the module " + module)
 }

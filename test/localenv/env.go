@@ -118,8 +118,12 @@ func (e *Env) start(ctx context.Context) (err error) {
 	// A creationTimestamp has whole seconds: a Machine created in the second of the sidecar's start would look older
 	// than the sidecar, which would then wait for a predecessor's server.
 	now := time.Now()
-	time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now))
-	return nil
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // startCloud serves the mock, unless the settings name another API.

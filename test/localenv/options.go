@@ -61,8 +61,7 @@ func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
 
-// WithCloudMiddleware wraps the HTTP handler of the cloud's mock, for example to record calls. If
-// the option is given several times, the last one applies.
+// WithCloudMiddleware wraps the HTTP handler of the cloud's mock, for example to record calls.
 func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }
@@ -71,15 +70,13 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 // registers the server's Node. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
-// WithNamespace sets the namespace of the control cluster that the controllers watch. Start creates
-// it if it is missing. Default: "default".
+// WithNamespace sets the namespace that the controllers watch, which Start creates. Default: "default".
 func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
 
 // WithTargetless runs without a target cluster: both controllers get --target-kubeconfig=none.
 func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
 
-// WithTargetCluster runs a second control plane as the target cluster: Machines are in the control cluster, Nodes in
-// the target cluster.
+// WithTargetCluster runs a second control plane, in which the Nodes are: the target cluster.
 func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
 
 // WithoutManager starts no machine-controller-manager, so that only Machines and MachineClasses
@@ -97,8 +94,7 @@ func WithPodRestarts() Option { return func(s *settings) { s.podRestarts = true 
 // machine-controller, with the same flags and environment.
 func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
-// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag takes
-// effect.
+// WithSidecarArgs appends flags to those of the machine-controller. The last value of a flag takes effect.
 func WithSidecarArgs(args ...string) Option {
 	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
 }

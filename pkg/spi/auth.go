@@ -27,15 +27,17 @@ type authenticated struct {
 	reads  *Reads
 }
 
-// RoundTrip sends the request with a token. After a 401, whoever said it, it drops the token and sends
-// the request once more with a new token: tokens can be revoked before they expire.
+// RoundTrip sends the request with a token. After a 401 it drops the token and sends the request
+// once more with a new token: tokens can be revoked before they expire. A POST is sent again only
+// if the API itself, not a gateway, refused it.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, token, err := a.send(request)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
 	a.tokens.drop(token)
-	if request.Method == http.MethodGet && a.reads.Wait(request.Context()) != nil {
+	if request.Method == http.MethodPost && isForeign(response) ||
+		request.Method == http.MethodGet && a.reads.Wait(request.Context()) != nil {
 		return response, nil
 	}
 	response, _, err = a.send(request)
@@ -168,7 +170,7 @@ func (t *tokenSource) fetch() (string, error) {
 	case errors.As(err, &unanswered):
 		failure.Err = errors.New(cut(unanswered.Err.Error()))
 	case !errors.As(err, &answer):
-		failure.Err = errors.New("the token endpoint answered without a usable access token")
+		failure.Err = errors.New("no usable access token")
 	case isRefusal(answer.StatusCode, answer.Body):
 		failure.Refused = true
 		failure.Err = fmt.Errorf("the token endpoint refused the credentials with status %d", answer.StatusCode)

@@ -71,7 +71,7 @@ func TestIsRefusal(t *testing.T) {
 func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 	const (
 		page    = "<html><head><title>403 Forbidden</title></head><body>invalid_grant nauthorized</body></html>"
-		noToken = "without a usable access token"
+		noToken = "no usable access token"
 	)
 	answer := func(status int, body string) iaasmock.Fault {
 		return iaasmock.Fault{Status: status, Body: body, ContentType: "text/plain"}

@@ -88,18 +88,18 @@ func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
 		return p.next.RoundTrip(request)
 	}
 	k, left := p.kindOf(request), maxPaceWait
-	var response *http.Response
+	tries, refusal := p.wait(request.Context(), k, &left)
+	if refusal != nil {
+		return nil, notSent(refusal)
+	}
 	for {
-		tries, err := p.wait(request.Context(), k, &left)
-		if err != nil && response != nil {
-			return response, nil // a 429 says more than why it was not sent again
-		} else if err != nil {
-			return nil, notSent(err)
+		response, err := p.send(request, k, tries)
+		if err == nil && response.StatusCode == http.StatusTooManyRequests {
+			if tries, refusal = p.wait(request.Context(), k, &left); refusal == nil {
+				continue
+			}
 		}
-		response, err = p.send(request, k, tries)
-		if err != nil || response.StatusCode != http.StatusTooManyRequests {
-			return response, err
-		}
+		return response, err // a 429 says more than why it was not sent again
 	}
 }
 

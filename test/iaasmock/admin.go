@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"time"
 )
 
 const adminPrefix = "/admin/"
@@ -33,8 +32,6 @@ func (c *Cloud) adminHandler() http.Handler {
 
 // adminState is the answer of GET /admin/state.
 type adminState struct {
-	// Now is the time of the mock's clock.
-	Now    time.Time     `json:"now"`
 	Faults []ActiveFault `json:"faults"`
 	// Calls counts the calls since ResetCalls by operation.
 	Calls map[string]int `json:"calls"`
@@ -55,7 +52,7 @@ func (c *Cloud) state() adminState {
 		servers[i].UserData = nil
 	}
 	return adminState{
-		Now: c.clock.Now(), Faults: c.Faults(), Calls: c.CallCounts(), LastCalls: c.calls.last(shownCalls),
+		Faults: c.Faults(), Calls: c.CallCounts(), LastCalls: c.calls.last(shownCalls),
 		Servers: orEmpty(servers), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
 	}
 }

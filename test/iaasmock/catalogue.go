@@ -34,8 +34,6 @@ const (
 
 	// DefaultImageID is the ID of a public image that needs a disk of 10 GB.
 	DefaultImageID = "30000000-0000-4000-8000-000000000001"
-	// SecondImageID is the ID of a public image that needs a disk of 20 GB.
-	SecondImageID = "30000000-0000-4000-8000-000000000002"
 
 	// DefaultNetworkID is the ID of an IPv4 network, 10.0.0.0/16.
 	DefaultNetworkID = "20000000-0000-4000-8000-000000000001"
@@ -75,15 +73,8 @@ const (
 	StatusInactive = "INACTIVE"
 )
 
-// Volume states.
-const (
-	VolumeAvailable = statusAvailable
-	VolumeAttached  = "ATTACHED"
-	VolumeError     = "ERROR"
-)
-
-// statusAvailable is the state in which images, snapshots and volumes can be used.
-const statusAvailable = "AVAILABLE"
+// volumeAvailable is the state in which volumes, images and snapshots can be used.
+const volumeAvailable, volumeAttached = "AVAILABLE", "ATTACHED"
 
 // Catalogue holds the initial resources of a Cloud. A resource with a ProjectID and Region exists
 // only in that project and region.
@@ -104,22 +95,15 @@ type Kind string
 
 // Kinds of Resources.
 const (
-	// KindImage is a disk image. Volumes created from it must be at least as large as its
-	// minDiskSize.
-	KindImage Kind = "image"
-	// KindSecurityGroup is a security group. CreateServer also finds it by name. The mock has no
-	// rules, because it has no traffic to filter.
+	KindImage         Kind = "image"
 	KindSecurityGroup Kind = "security group"
 	// KindKeypair is an SSH key pair. It does not belong to a project.
-	KindKeypair Kind = "keypair"
-	// KindAffinityGroup is a group of servers. The mock shows its policy but does not apply it.
+	KindKeypair       Kind = "keypair"
 	KindAffinityGroup Kind = "affinity group"
-	// KindSnapshot is a snapshot of a volume. Volumes can be created from it.
-	KindSnapshot Kind = "snapshot"
-	// KindMachineType is a machine type, which sets a server's CPUs and memory.
+	// KindSnapshot is a snapshot of a volume, from which a server can boot.
+	KindSnapshot    Kind = "snapshot"
 	KindMachineType Kind = "machine type"
-	// KindPerformanceClass is a performance class of volumes. The mock accepts volumes with unknown
-	// classes, too.
+	// KindPerformanceClass is a performance class of volumes; unknown classes are accepted, too.
 	KindPerformanceClass Kind = "volume performance class"
 )
 
@@ -189,19 +173,17 @@ func defaultResources() []Resource {
 		fields["labels"], fields["createdAt"], fields["updatedAt"] = object{}, made, made
 		return fields
 	}
-	image := func(name string, minDiskSize int) object {
-		return dated(object{
-			"name": name, "diskFormat": "qcow2", "scope": "public", "status": statusAvailable,
-			"minDiskSize": minDiskSize, "minRam": 1024,
-		})
-	}
-	group := func(name string) object { return dated(object{"name": name, "stateful": true}) }
 	return []Resource{
-		{KindImage, DefaultImageID, "", "", image("Ubuntu 24.04", 10)},
-		{KindImage, SecondImageID, "", "", image("Flatcar Stable", 20)},
-		{KindSecurityGroup, DefaultSecurityGroupID, project, region, group(DefaultSecurityGroupName)},
-		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, group("default")},
-		{KindSecurityGroup, "40000000-0000-4000-8000-000000000003", SecondProjectID, region, group("default")},
+		{KindImage, DefaultImageID, "", "", dated(object{
+			"name": "Ubuntu 24.04", "diskFormat": "qcow2", "scope": "public", "status": volumeAvailable,
+			"minDiskSize": 10, "minRam": 1024,
+		})},
+		{KindSecurityGroup, DefaultSecurityGroupID, project, region, dated(object{
+			"name": DefaultSecurityGroupName, "stateful": true,
+		})},
+		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, dated(object{
+			"name": "default", "stateful": true,
+		})},
 		{KindKeypair, DefaultKeypairName, "", "", dated(object{
 			"publicKey":   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
 			"fingerprint": "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
@@ -210,7 +192,7 @@ func defaultResources() []Resource {
 			"name": "spread", "policy": "soft-anti-affinity",
 		}},
 		{KindSnapshot, DefaultSnapshotID, project, region, dated(object{
-			"name": "golden", "status": statusAvailable, "size": 20, "volumeId": DefaultBootVolumeID,
+			"name": "golden", "status": volumeAvailable, "size": 20, "volumeId": DefaultBootVolumeID,
 			"availabilityZone": DefaultAvailabilityZone,
 		})},
 	}
@@ -219,31 +201,19 @@ func defaultResources() []Resource {
 // defaultSizes are some of STACKIT's machine types and volume performance classes.
 func defaultSizes() (sizes []Resource) {
 	for _, t := range []struct {
-		name, description string
-		vcpus, ram        int
+		name      string
+		vcpus, gb int
 	}{
-		{"t1.1", "Tiny", 1, 1024},
-		{"t1.2", "Tiny", 2, 2048},
-		{DefaultMachineType, "Compute optimized", 2, 4096},
-		{"c2a.2", "Compute optimized, AMD", 2, 4096},
-		{"g2i.4", "General purpose", 4, 16384},
-		{"m2i.8", "Memory optimized", 8, 65536},
-		{"c1a.8d", "Compute optimized, AMD", 8, 16384},
-		{"n1.14d.g1", "GPU", 14, 229376},
+		{"t1.1", 1, 1}, {"t1.2", 2, 2}, {DefaultMachineType, 2, 4}, {"c2a.2", 2, 4}, {"g2i.4", 4, 16}, {"n1.14d.g1", 14, 224},
 	} {
-		fields := object{"description": t.description, "vcpus": t.vcpus, "ram": t.ram, "disk": 0, "extraSpecs": object{}}
-		if t.description == "GPU" {
-			fields["extraSpecs"] = object{"gpu": "1"}
-		}
-		sizes = append(sizes, Resource{Kind: KindMachineType, ID: t.name, Fields: fields})
-	}
-	for _, p := range []struct{ class, iops, throughput int }{
-		{0, 120, 25}, {1, 500, 50}, {2, 1000, 75}, {4, 2500, 125}, {6, 5000, 200},
-	} {
-		name, description := fmt.Sprintf("storage_premium_perf%d", p.class), fmt.Sprintf("Performance Class %d", p.class)
-		sizes = append(sizes, Resource{Kind: KindPerformanceClass, ID: name, Fields: object{
-			"description": description, "iops": p.iops, "throughput": p.throughput, "labels": object{},
+		sizes = append(sizes, Resource{Kind: KindMachineType, ID: t.name, Fields: object{
+			"vcpus": t.vcpus, "ram": t.gb * 1024, "disk": 0, "extraSpecs": object{},
 		}})
+	}
+	for _, class := range []int{0, 1, 2, 4, 6} {
+		sizes = append(sizes, Resource{
+			Kind: KindPerformanceClass, ID: fmt.Sprintf("storage_premium_perf%d", class), Fields: object{"labels": object{}},
+		})
 	}
 	return sizes
 }
@@ -275,18 +245,13 @@ func (c *Cloud) findResource(r *request, of Kind, id string) (Resource, bool) {
 	return first(c.catalogue.Resources, func(s Resource) bool { return s.Kind == of && s.ID == id && r.sees(s) })
 }
 
-// listOf returns the handler of a list, with label_selector where the document has it. It
-// ignores two parameters: all of ListImages, which the document does not explain, and filter of
-// ListMachineTypes, whose language is not published.
+// listOf returns the handler of a list. It ignores the filter of ListMachineTypes, whose language is not
+// published.
 func listOf(of Kind) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
-		selector, err := r.selector()
-		if err != nil {
-			return nil, err
-		}
 		views := []object{}
 		for _, s := range c.catalogue.Resources {
-			if s.Kind == of && r.sees(s) && selector.Matches(s.labelSet()) {
+			if s.Kind == of && r.sees(s) {
 				views = append(views, s.show())
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"math/rand/v2"
 	"net/http"
@@ -31,8 +30,6 @@ type Cloud struct {
 	faults   fault.Book
 	calls    callLog
 	admin    http.Handler
-	// latencies to nicOrder are the random streams, shared by all calls.
-	latencies, boots, ids, nicOrder *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
 	// never written to, so that answers can be encoded without mu.
@@ -42,8 +39,6 @@ type Cloud struct {
 	volumes  collection[*Volume]
 	networks collection[*network]
 	totals   Totals
-	// deleting holds the servers with a DeleteServer in progress, for applyEndedDeletions.
-	deleting map[string]*server
 	// releases are the pending releases of NICs and volumes whose server is gone.
 	releases []release
 	// goneServers are deleted servers that lagging lists still show; keepGoneFor is how long.
@@ -63,7 +58,7 @@ func (c *Cloud) locked(f func(now time.Time)) {
 // applyEndedDeletions removes the servers whose deletion has ended, and drops deleted servers
 // that no list shows any more. All other states are computed when they are read.
 func (c *Cloud) applyEndedDeletions(now time.Time) {
-	for _, s := range c.deleting {
+	for _, s := range slices.Collect(c.servers.each()) {
 		if !s.goneAt.IsZero() && !now.Before(s.goneAt) {
 			c.remove(s, s.goneAt)
 		}
@@ -116,7 +111,6 @@ func (c *Cloud) remove(s *server, at time.Time) {
 		}
 	}
 	c.applyReleases(at)
-	delete(c.deleting, s.ID)
 	c.servers.remove(s.ID)
 	c.totals.ServersDeleted++
 	if c.keepGoneFor > 0 {
@@ -150,7 +144,7 @@ func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 	}
 	c.later(at, func() {
 		if volume.ServerID == s.ID {
-			volume.detach(at.Add(c.releaseDuration))
+			volume.ServerID, volume.Status = "", volumeAvailable
 		}
 	})
 }
@@ -166,9 +160,6 @@ func (c *Cloud) serverNICs(s *server) []*nic {
 	}
 	return nics
 }
-
-// newID returns an ID for a new resource.
-func (c *Cloud) newID() string { return c.ids.uuid() }
 
 // wait waits for d. It returns false if the client disconnected first.
 func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
@@ -188,15 +179,10 @@ func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 // New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on an
 // inconsistent catalogue, such as one with a NIC in a network that does not exist.
 func New(opts ...Option) *Cloud {
-	c := &Cloud{
-		settings: defaultSettings(),
-		accounts: newAccounts(), deleting: map[string]*server{},
-	}
+	c := &Cloud{settings: defaultSettings(), accounts: newAccounts()}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
-	c.latencies, c.boots = c.random.lockedStream("latency"), c.random.lockedStream("boot")
-	c.ids, c.nicOrder = c.random.lockedStream("ids"), c.random.lockedStream("order of NICs")
 	c.keepGoneFor = c.listLag
 	c.admin = c.adminHandler()
 	if err := c.loadCatalogue(); err != nil {
@@ -216,8 +202,8 @@ func (c *Cloud) loadCatalogue() error {
 		}
 	}
 	for _, volume := range c.catalogue.Volumes {
-		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
-		volume.CreatedAt, volume.UpdatedAt = now, now
+		volume.Status = cmp.Or(volume.Status, volumeAvailable)
+		volume.CreatedAt = now
 		c.volumes.put(volume.ID, &volume)
 	}
 	for _, n := range c.catalogue.Networks {
@@ -241,37 +227,34 @@ func (c *Cloud) loadCatalogue() error {
 	return nil
 }
 
-// randomSource makes the Cloud's random streams, one for each purpose, so that drawing
-// from one does not change the others. Secrets do not come from it.
-type randomSource struct{ seed uint64 }
-
-func (d randomSource) stream(purpose string) *rand.Rand {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(purpose))
-	return rand.New(rand.NewPCG(d.seed, hash.Sum64()))
+// randomStream is the Cloud's one source of random values, but for secrets. It is safe for concurrent use.
+type randomStream struct {
+	seed uint64
+	mu   sync.Mutex
+	rng  *rand.Rand
 }
 
-// lockedStream is a random stream that is safe for concurrent use.
-type lockedStream struct {
-	mu  sync.Mutex
-	rng *rand.Rand
+func newRandomStream(seed uint64) *randomStream {
+	return &randomStream{seed: seed, rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
-func (d randomSource) lockedStream(purpose string) *lockedStream {
-	return &lockedStream{rng: d.stream(purpose)}
-}
-
-func (s *lockedStream) spread(span time.Duration) time.Duration {
+// Float64 returns a random number from 0 to 1.
+func (s *randomStream) Float64() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.rng.Float64()
+}
+
+// spread returns a random duration from 0 to span.
+func (s *randomStream) spread(span time.Duration) time.Duration {
 	if span <= 0 {
 		return 0
 	}
-	return time.Duration(s.rng.Float64() * float64(span))
+	return time.Duration(s.Float64() * float64(span))
 }
 
 // shuffled shuffles the items in place, and returns them.
-func (s *lockedStream) shuffled(items []object) []object {
+func (s *randomStream) shuffled(items []object) []object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rng.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
@@ -279,7 +262,7 @@ func (s *lockedStream) shuffled(items []object) []object {
 }
 
 // uuid returns a random (version 4) UUID.
-func (s *lockedStream) uuid() string {
+func (s *randomStream) uuid() string {
 	var id uuid.UUID
 	s.mu.Lock()
 	high, low := s.rng.Uint64(), s.rng.Uint64()

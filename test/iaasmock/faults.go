@@ -46,7 +46,7 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 	if f.Stale > 0 {
 		c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, f.Stale) })
 	}
-	return c.faults.Add(f, c.clock.Now(), c.random.stream)
+	return c.faults.Add(f, c.clock.Now(), c.random.Float64)
 }
 
 // hidden returns a 404 for the server, NIC or volume that the path names, while the project looks

@@ -11,11 +11,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -41,7 +39,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for AnswerDelay, log, answer.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
-	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, in place of the client's
+	r.Header.Set(requestIDHeader, "req-"+strings.ReplaceAll(c.random.uuid(), "-", "")) // as the gateway does, in place of the client's
 	called, miss := find(r)
 	body, err := io.ReadAll(r.Body)
 	if miss == nil && err != nil {
@@ -51,7 +49,8 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	incident := c.faults.Take(c.faultCall(called.name, called.vars(), r, body))
 
 	reply := answer{drop: true}
-	if c.wait(r.Context(), c.latency()+incident.TotalDelay) {
+	latency := c.latencyMin + c.random.spread(c.latencyMax-c.latencyMin)
+	if c.wait(r.Context(), latency+incident.TotalDelay) {
 		reply = c.reply(called, miss, &request{Request: r, vars: called.vars(), body: body, fault: incident.Fault})
 		if !c.waitBeforeAnswer(r.Context(), &incident) {
 			reply = answer{drop: true}
@@ -154,22 +153,13 @@ func (c *Cloud) admit(called operation, req *request) *apiError {
 	return nil
 }
 
-func (c *Cloud) latency() time.Duration {
-	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin)
-}
-
-func (c *Cloud) newRequestID() string {
-	return "req-" + strings.ReplaceAll(c.ids.uuid(), "-", "")
-}
-
 // showList empties or truncates the list as the fault requires.
 func showList(things list, f *Fault) list {
-	all := reflect.ValueOf(things.Items)
 	switch {
 	case f.EmptyList, f.EmptyProject:
-		things = items([]any{})
-	case f.CutOffAt > 0 && f.CutOffAt < all.Len():
-		things.Items = all.Slice(0, f.CutOffAt).Interface()
+		things.Items = []any{}
+	case f.CutOffAt > 0:
+		things.Items = things.Items[:min(f.CutOffAt, len(things.Items))]
 	}
 	return things
 }
@@ -315,10 +305,16 @@ func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") 
 
 // list is the form of the API's lists.
 type list struct {
-	Items any `json:"items"`
+	Items []any `json:"items"`
 }
 
-func items[T any](views []T) list { return list{Items: orEmpty(views)} }
+func items[T any](views []T) list {
+	all := list{Items: []any{}}
+	for _, view := range views {
+		all.Items = append(all.Items, view)
+	}
+	return all
+}
 
 // orEmpty returns an empty list for nil, which JSON would show as null.
 func orEmpty[T any](items []T) []T {

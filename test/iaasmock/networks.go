@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/netip"
 	"time"
 )
@@ -64,8 +63,8 @@ func (n *network) assign(nic *NIC) error {
 		return err
 	}
 	nic.IPv4, nic.IPv6 = v4, v6
-	if nic.MAC == "" {
-		nic.MAC = macOf(nic.ID)
+	if nic.MAC == "" { // of the ID, with the prefix of OpenStack's ports
+		nic.MAC = "fa:16:3e:" + nic.ID[:2] + ":" + nic.ID[2:4] + ":" + nic.ID[4:6]
 	}
 	return nil
 }
@@ -143,15 +142,6 @@ func (p *addressPool) release(address string) {
 			p.next = addr
 		}
 	}
-}
-
-// macOf computes a MAC from a NIC's ID, with the prefix of OpenStack's ports.
-func macOf(id string) string {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(id))
-	sum := hash.Sum32()
-	//nolint:gosec // the lowest byte is meant
-	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum))
 }
 
 func (*Cloud) showNetwork(n *network, _ time.Time) object {

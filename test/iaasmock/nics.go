@@ -12,7 +12,6 @@ import (
 // nicPayload is the body of CreateNic and UpdateNic.
 type nicPayload struct {
 	Name             *string        `json:"name"`
-	Description      *string        `json:"description"`
 	IPv4             string         `json:"ipv4"`
 	IPv6             string         `json:"ipv6"`
 	AllowedAddresses *[]string      `json:"allowedAddresses"`
@@ -25,7 +24,7 @@ type nicPayload struct {
 func (c *Cloud) showNIC(n *nic, now time.Time) object {
 	nic := n.viewAt(now)
 	view := object{
-		"id": nic.ID, "name": nic.Name, "description": nic.Description, "networkId": nic.NetworkID,
+		"id": nic.ID, "name": nic.Name, "networkId": nic.NetworkID,
 		"device": nic.ServerID, "ipv4": nic.IPv4, "ipv6": nic.IPv6, "mac": nic.MAC, "status": "DOWN", "type": "none",
 		"nicSecurity": !nic.SecurityDisabled, "allowedAddresses": orEmpty(nic.AllowedAddresses),
 		"securityGroups": orEmpty(nic.SecurityGroups), "labels": orEmptyMap(nic.Labels),
@@ -36,7 +35,7 @@ func (c *Cloud) showNIC(n *nic, now time.Time) object {
 			view["status"] = "ACTIVE"
 		}
 	}
-	return filled(view, "name", "description", "device", "ipv4", "ipv6")
+	return filled(view, "name", "device", "ipv4", "ipv6")
 }
 
 // withNetworkNIC runs f on the NIC the path names, in the network it names.
@@ -53,10 +52,10 @@ func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiE
 // listNICs lists NICs in random order, as the API does: this is why cloud-provider-stackit has
 // sortNics (pkg/ccm/instances.go, 2026-07-08).
 func (c *Cloud) listNICs(r *request, wanted func(*nic) bool) (any, *apiError) {
-	now := c.clock.Now()
-	listed := func(n *nic) bool { return wanted(n) && n.isListed(now) }
-	views, err := listWhere(c, r, &c.nics, (*Cloud).showNIC, listed)
-	return items(c.nicOrder.shuffled(views)), err
+	views, err := listWhere(c, r, &c.nics, (*Cloud).showNIC, func(n *nic, now time.Time) bool {
+		return wanted(n) && n.isListed(now)
+	})
+	return items(c.random.shuffled(views)), err
 }
 
 func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
@@ -78,7 +77,7 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	}
 	err = onNamed(c, r, &c.networks, namedNetwork, func(network *network, now time.Time) *apiError {
 		nic := &nic{NIC: NIC{
-			ID: c.newID(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
+			ID: c.random.uuid(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
 		}}
 		if err := changeNIC(nic, payload); err != nil {
@@ -130,7 +129,6 @@ func changeNIC(nic *nic, payload nicPayload) *apiError {
 	set(&nic.SecurityGroups, payload.SecurityGroups)
 	set(&nic.AllowedAddresses, payload.AllowedAddresses)
 	set(&nic.Name, payload.Name)
-	set(&nic.Description, payload.Description)
 	return nil
 }
 
@@ -138,7 +136,7 @@ func changeNIC(nic *nic, payload nicPayload) *apiError {
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 	err := c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {
-			s.NICIDs, s.UpdatedAt = withoutItem(s.NICIDs, nic.ID), now
+			s.NICIDs = withoutItem(s.NICIDs, nic.ID)
 		}
 		c.removeNIC(nic)
 		return nil
@@ -163,7 +161,7 @@ func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
 		}
 		return nil
 	})
-	return items(c.nicOrder.shuffled(views)), err
+	return items(c.random.shuffled(views)), err
 }
 
 // withoutItem returns a new list without the item.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
@@ -32,16 +31,16 @@ var handlers = map[string]handler{
 	"GetServerLog":                 (*Cloud).getServerLog,
 	"ListServerNICs":               (*Cloud).listServerNICs,
 	"ListProjectNICs":              (*Cloud).listProjectNICs,
-	"GetProjectNIC":                getOne(allNICs, namedNIC, (*Cloud).showNIC),
+	"GetProjectNIC":                getOne(func(c *Cloud) *collection[*nic] { return &c.nics }, namedNIC, (*Cloud).showNIC),
 	"ListNics":                     (*Cloud).listNetworkNICs,
 	"CreateNic":                    (*Cloud).createNIC,
 	"UpdateNic":                    (*Cloud).updateNIC,
 	"DeleteNic":                    (*Cloud).deleteNIC,
-	"ListVolumes":                  listAll(allVolumes, (*Cloud).showVolume),
+	"ListVolumes":                  (*Cloud).listVolumes,
 	"CreateVolume":                 (*Cloud).createVolume,
-	"GetVolume":                    getOne(allVolumes, namedVolume, (*Cloud).showVolume),
+	"GetVolume":                    getOne(func(c *Cloud) *collection[*Volume] { return &c.volumes }, namedVolume, (*Cloud).showVolume),
 	"DeleteVolume":                 (*Cloud).deleteVolume,
-	"GetNetwork":                   getOne(allNetworks, namedNetwork, (*Cloud).showNetwork),
+	"GetNetwork":                   getOne(func(c *Cloud) *collection[*network] { return &c.networks }, namedNetwork, (*Cloud).showNetwork),
 	"ListQuotas":                   (*Cloud).listQuotas,
 	"ListSecurityGroups":           listOf(KindSecurityGroup),
 	"GetSecurityGroup":             getOf(KindSecurityGroup, "securityGroupId"),
@@ -57,11 +56,6 @@ var handlers = map[string]handler{
 // isTokenEndpoint reports whether the path is that of a token endpoint: accounts.stackit.cloud's, or the
 // one of keys before 2026.
 func isTokenEndpoint(path string) bool { return path == "/oauth/v2/token" || path == "/token" }
-
-// document routes the operations of handlers. It is made once, since that takes 50 ms.
-var document = sync.OnceValue(func() openapi.Router {
-	return openapi.NewRouter(openapi.Load(), func(operationID string) bool { return handlers[operationID] != nil })
-})
 
 // operation is the operation of a request.
 type operation struct {
@@ -81,14 +75,16 @@ func find(r *http.Request) (operation, *apiError) {
 		}
 		return operation{name: fault.OperationToken, status: http.StatusOK, handle: (*Cloud).issueToken}, nil
 	}
-	input, err := document().Find(r)
+	input, err := openapi.Find(r)
 	if err != nil {
 		return operation{name: fault.OperationUnknown}, missed(err)
 	}
 	name := input.Route.Operation.OperationID
-	return operation{
-		name: name, status: statusOfSuccess(input.Route.Operation), handle: handlers[name], input: input,
-	}, nil
+	handle := handlers[name]
+	if handle == nil {
+		return operation{name: fault.OperationUnknown}, missed(routers.ErrPathNotFound)
+	}
+	return operation{name: name, status: statusOfSuccess(input.Route.Operation), handle: handle, input: input}, nil
 }
 
 // missed returns the answer to a request without an operation.

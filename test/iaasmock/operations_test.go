@@ -171,7 +171,7 @@ func TestRefusals(t *testing.T) {
 		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400,
 			"boot device size is not valid or missing"},
 		{"label value too long", object{"labels": object{"a": strings.Repeat("x", 64)}}, 400, "63"},
-		{"label that is no string", object{"labels": object{"a": 5}}, 400, "must be a string"},
+		{"label that is no string", object{"labels": object{"a": 5}}, 400, "a text as value"},
 		{"reserved label", object{"labels": object{"stackit-x": "a"}}, 400, "reserved"},
 		{"metadata too long", object{"metadata": object{"a": strings.Repeat("x", 256)}}, 400, "255"},
 		{"userData in wrong base64", object{"userData": "abcde"}, 400, "base64"},

@@ -35,7 +35,7 @@ type settings struct {
 	// injected are the initial faults.
 	injected []Fault
 	quota    Quota
-	random   randomSource
+	random   *randomStream
 }
 
 func defaultSettings() settings {
@@ -48,7 +48,7 @@ func defaultSettings() settings {
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
 		quota:          DefaultQuota(),
-		random:         randomSource{seed: rand.Uint64()},
+		random:         newRandomStream(rand.Uint64()),
 	}
 }
 
@@ -139,7 +139,7 @@ func WithLive() Option {
 // latencies, boot times, faults, IDs and orders of NICs. Keys and tokens still differ. Default: random;
 // see Seed.
 func WithSeed(seed uint64) Option {
-	return func(s *settings) { s.random = randomSource{seed: seed} }
+	return func(s *settings) { s.random = newRandomStream(seed) }
 }
 
 // WithQuota sets the quota of each project in each region. Start from DefaultQuota: a limit of

@@ -4,8 +4,6 @@
 package iaasmock
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +48,6 @@ type Server struct {
 	NICIDs []string `json:"nicIds"`
 
 	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
 	// LaunchedAt is when the server first became ACTIVE; the zero time before.
 	LaunchedAt time.Time `json:"launchedAt,omitzero"`
 }
@@ -70,12 +67,11 @@ type BootVolume struct {
 
 // NIC is a network interface.
 type NIC struct {
-	ID          string `json:"id"`
-	ProjectID   string `json:"projectId"`
-	Region      string `json:"region"`
-	NetworkID   string `json:"networkId"`
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
+	ID        string `json:"id"`
+	ProjectID string `json:"projectId"`
+	Region    string `json:"region"`
+	NetworkID string `json:"networkId"`
+	Name      string `json:"name,omitempty"`
 	// ServerID is the server that the NIC is attached to; "" while it is detached.
 	ServerID string `json:"serverId,omitempty"`
 	// IPv4 and IPv6 are the NIC's addresses. An address is "" if the network has no prefix of its
@@ -97,33 +93,23 @@ type NIC struct {
 
 // Volume is a disk.
 type Volume struct {
-	ID          string `json:"id"`
-	ProjectID   string `json:"projectId"`
-	Region      string `json:"region"`
-	Name        string `json:"name,omitempty"`
-	Description string `json:"description,omitempty"`
+	ID        string `json:"id"`
+	ProjectID string `json:"projectId"`
+	Region    string `json:"region"`
+	Name      string `json:"name,omitempty"`
 	// Size is the size of the disk, in GB.
 	Size             int64  `json:"size"`
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	AvailabilityZone string `json:"availabilityZone"`
 	Bootable         bool   `json:"bootable"`
-	// Status is VolumeAvailable, VolumeAttached or VolumeError.
+	// Status is AVAILABLE or ATTACHED.
 	Status string `json:"status"`
 	// ServerID is the server that the volume is attached to; "" while it is detached.
 	ServerID string            `json:"serverId,omitempty"`
 	Labels   map[string]string `json:"labels,omitempty"`
-	// SourceType and SourceID are the source of the volume; "" if it has none.
-	SourceType string `json:"sourceType,omitempty"`
-	SourceID   string `json:"sourceId,omitempty"`
 	// MadeByServer reports whether the volume was created as the boot volume of a server.
 	MadeByServer bool      `json:"madeByServer"`
 	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"`
-}
-
-// detach detaches the volume, which becomes AVAILABLE.
-func (v *Volume) detach(now time.Time) {
-	v.ServerID, v.Status, v.UpdatedAt = "", VolumeAvailable, now
 }
 
 // The sources of volumes; there are no backups in the mock.
@@ -202,10 +188,6 @@ func (c *Cloud) withServer(r *request, f func(s *server, now time.Time) *apiErro
 	return onNamed(c, r, &c.servers, namedServer, f)
 }
 
-func allNICs(c *Cloud) *collection[*nic]         { return &c.nics }
-func allVolumes(c *Cloud) *collection[*Volume]   { return &c.volumes }
-func allNetworks(c *Cloud) *collection[*network] { return &c.networks }
-
 // getOne returns the handler that shows the resource that the path names.
 func getOne[T resource](
 	in func(*Cloud) *collection[T], by named, show func(*Cloud, T, time.Time) object,
@@ -219,17 +201,9 @@ func getOne[T resource](
 	}
 }
 
-// listAll returns the handler of a list: it shows the resources that the request sees and label_selector selects.
-func listAll[T resource](in func(*Cloud) *collection[T], show func(*Cloud, T, time.Time) object) handler {
-	return func(c *Cloud, r *request) (any, *apiError) {
-		views, err := listWhere(c, r, in(c), show, func(T) bool { return true })
-		return items(views), err
-	}
-}
-
 // listWhere shows the wanted resources that the request sees and its label_selector selects.
 func listWhere[T resource](
-	c *Cloud, r *request, in *collection[T], show func(*Cloud, T, time.Time) object, wanted func(T) bool,
+	c *Cloud, r *request, in *collection[T], show func(*Cloud, T, time.Time) object, wanted func(T, time.Time) bool,
 ) (views []object, err *apiError) {
 	selector, err := r.selector()
 	if err != nil {
@@ -237,7 +211,7 @@ func listWhere[T resource](
 	}
 	c.locked(func(now time.Time) {
 		for item := range in.each() {
-			if wanted(item) && r.sees(item) && selector.Matches(item.labelSet()) {
+			if wanted(item, now) && r.sees(item) && selector.Matches(item.labelSet()) {
 				views = append(views, show(c, item, now))
 			}
 		}
@@ -245,44 +219,34 @@ func listWhere[T resource](
 	return views, nil
 }
 
-// mergeLabels returns new labels: current with change applied. A null value removes a key.
-func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
-	return mergeTexts("label", 63, "stackit-", current, change)
-}
-
-// mergeMetadata is mergeLabels for metadata.
-func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
-	return mergeTexts("metadata", 255, "", current, change)
-}
-
-// mergeTexts merges labels or metadata and checks them as the API does: the number of characters of keys and
-// values, and a prefix reserved for STACKIT, "" for none. It skips the API's further documented rules: slashes
-// in keys, for example, work on servers.
-func mergeTexts(
-	what string, longest int, reserved string, current map[string]string, change map[string]any,
-) (map[string]string, *apiError) {
+// mergeTexts returns new labels or metadata: current with change applied. A null value removes a key. Of
+// the API's documented rules only those are checked that concern all resources; slashes in keys, for
+// example, work on servers.
+func mergeTexts(current map[string]string, change map[string]any) (map[string]string, *apiError) {
 	merged := orEmptyMap(current)
-	for _, key := range slices.Sorted(maps.Keys(change)) {
-		value, isText := change[key].(string)
-		problem := ""
+	for key, value := range change {
+		text, isText := value.(string)
 		switch {
-		case key == "" || utf8.RuneCountInString(key) > longest:
-			problem = fmt.Sprintf("key %q must have between 1 and %d characters", key, longest)
-		case reserved != "" && strings.HasPrefix(key, reserved):
-			problem = fmt.Sprintf("key %q uses the reserved prefix %q", key, reserved)
-		case change[key] == nil:
+		case value == nil:
 			delete(merged, key)
-		case !isText:
-			problem = fmt.Sprintf("%q: the value must be a string", key)
-		case utf8.RuneCountInString(value) > longest:
-			problem = fmt.Sprintf("%q: the value must not exceed %d characters", key, longest)
+		case !isText || key == "" || utf8.RuneCountInString(key) > 255 || utf8.RuneCountInString(text) > 255:
+			// Source: the document: Labels' and Metadata's descriptions.
+			return nil, badRequest("label or metadata %q must have 1 to 255 characters, and a text as value", key)
 		default:
-			merged[key] = value
-		}
-		if problem != "" {
-			// Source: the document: Labels' and Metadata's descriptions, which have a pattern for values.
-			return nil, badRequest("%s %s", what, problem)
+			merged[key] = text
 		}
 	}
 	return merged, nil
+}
+
+// mergeLabels is mergeTexts with the rules of labels.
+func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	for key, value := range change {
+		text, _ := value.(string)
+		if utf8.RuneCountInString(key) > 63 || utf8.RuneCountInString(text) > 63 || strings.HasPrefix(key, "stackit-") {
+			// Source: the document: Labels' description.
+			return nil, badRequest("label %q: key and value have at most 63 characters, and stackit- is reserved", key)
+		}
+	}
+	return mergeTexts(current, change)
 }

@@ -27,11 +27,11 @@ func (c *Cloud) createServer(r *request) (view any, err *apiError) {
 
 func (o *serverCreation) resolve() *apiError {
 	o.server = Server{
-		ID: o.cloud.newID(), ProjectID: o.request.project(), Region: o.request.region(),
+		ID: o.cloud.random.uuid(), ProjectID: o.request.project(), Region: o.request.region(),
 		Name: o.payload.Name, MachineType: o.payload.MachineType, AffinityGroup: o.payload.AffinityGroup,
 		KeypairName: o.payload.KeypairName, UserData: o.payload.UserData,
 		ServiceAccountMails: o.payload.ServiceAccountMails, AgentProvisioned: o.payload.Agent.Provisioned,
-		CreatedAt: o.now, UpdatedAt: o.now,
+		CreatedAt: o.now,
 	}
 	if err := o.resolveLabels(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (o *serverCreation) resolve() *apiError {
 // create creates the server with its NIC and volumes.
 func (o *serverCreation) create() *server {
 	c, fault := o.cloud, o.request.fault
-	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread)), status: StatusActive}
+	boot := transition{at: o.now.Add(c.bootDuration + c.random.spread(c.bootSpread)), status: StatusActive}
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}
@@ -86,7 +86,7 @@ func (o *serverCreation) addNICs() error {
 	if o.network != nil {
 		nic := &nic{
 			NIC: NIC{
-				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
+				ID: o.cloud.random.uuid(), ProjectID: o.server.ProjectID, Region: o.server.Region,
 				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
 			},
 			listedAt: o.now.Add(o.cloud.nicDelay), addressedAt: o.now.Add(o.cloud.addressDelay),
@@ -113,7 +113,7 @@ func (o *serverCreation) addVolumes() {
 		o.volumes = slices.Insert(o.volumes, 0, o.boot)
 	}
 	for _, volume := range o.volumes {
-		volume.ServerID, volume.Status, volume.UpdatedAt = o.server.ID, VolumeAttached, o.now
+		volume.ServerID, volume.Status = o.server.ID, volumeAttached
 		o.server.VolumeIDs = append(o.server.VolumeIDs, volume.ID)
 	}
 }
@@ -173,33 +173,21 @@ func (o *serverCreation) fail(reason string) {
 	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
 
-// once returns the list without duplicates.
-func once(ids []string) (kept []string) {
-	for _, id := range ids {
-		if !slices.Contains(kept, id) {
-			kept = append(kept, id)
-		}
-	}
-	return kept
-}
-
 func (o *serverCreation) resolveLabels() (err *apiError) {
 	if o.server.Labels, err = mergeLabels(nil, o.payload.Labels); err != nil {
 		return err
 	}
-	o.server.Metadata, err = mergeMetadata(nil, o.payload.Metadata)
+	o.server.Metadata, err = mergeTexts(nil, o.payload.Metadata)
 	return err
 }
 
 // resolveSecurityGroups leaves out unknown groups.
 func (o *serverCreation) resolveSecurityGroups() {
-	var groups []string
 	for _, nameOrID := range o.payload.SecurityGroups {
 		if group, ok := o.cloud.findSecurityGroup(o.request, nameOrID); ok {
-			groups = append(groups, group)
+			o.server.SecurityGroups = append(o.server.SecurityGroups, group)
 		}
 	}
-	o.server.SecurityGroups = once(groups)
 }
 
 // noNetwork is the errorMessage of a server without its network.
@@ -216,7 +204,7 @@ func (o *serverCreation) resolveNetworking() {
 		o.network = network
 		return
 	}
-	for _, id := range once(o.payload.Networking.NICIDs) {
+	for _, id := range o.payload.Networking.NICIDs {
 		nic, ok := found(o.request, &o.cloud.nics, id)
 		if !ok || nic.ServerID != "" {
 			o.fail(noNetwork)
@@ -227,12 +215,12 @@ func (o *serverCreation) resolveNetworking() {
 }
 
 func (o *serverCreation) resolveVolumes() {
-	for _, id := range once(o.payload.Volumes) {
+	for _, id := range o.payload.Volumes {
 		volume, ok := found(o.request, &o.cloud.volumes, id)
 		switch {
 		case !ok:
 			o.fail("volume " + id + " not found.")
-		case volume.Status != VolumeAvailable || volume == o.boot:
+		case volume.Status != volumeAvailable || volume == o.boot:
 			o.fail("volume " + id + " is not available.")
 		default:
 			o.volumes = append(o.volumes, volume)
@@ -315,7 +303,7 @@ func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) {
 	case !ok:
 		o.fail("volume " + id + " not found.")
 		return
-	case volume.Status != VolumeAvailable:
+	case volume.Status != volumeAvailable:
 		o.fail("volume " + id + " is not available.")
 		return
 	case !volume.Bootable:
@@ -345,9 +333,8 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 	}
 	o.bootIsNew = true
 	o.boot = &Volume{
-		ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
-		Size: boot.Size, PerformanceClass: boot.PerformanceClass,
-		SourceType: boot.Source.Type, SourceID: boot.Source.ID, MadeByServer: true,
+		ID: o.cloud.random.uuid(), ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
+		Size: boot.Size, PerformanceClass: boot.PerformanceClass, MadeByServer: true,
 	}
 	o.server.BootVolume = &BootVolume{
 		ID: o.boot.ID, Size: boot.Size, PerformanceClass: boot.PerformanceClass,

@@ -40,21 +40,18 @@ type transition struct {
 
 // state has the fields of a server that change with time.
 type state struct {
-	status, message       string
-	launchedAt, updatedAt time.Time
+	status, message string
+	launchedAt      time.Time
 }
 
 // stateAt computes the state at t, which may be in the past.
 func (s *server) stateAt(t time.Time) state {
-	st := state{status: StatusCreating, updatedAt: s.UpdatedAt}
+	st := state{status: StatusCreating}
 	for _, o := range s.transitions {
 		if o.at.After(t) {
 			break
 		}
 		st.status, st.message = o.status, o.message
-		if o.at.After(st.updatedAt) {
-			st.updatedAt = o.at
-		}
 		if o.status == StatusActive && st.launchedAt.IsZero() {
 			st.launchedAt = o.at
 		}
@@ -102,8 +99,7 @@ func (s *server) startDeletion(now time.Time, end transition) {
 // viewAt returns a copy with the state at t.
 func (s *server) viewAt(t time.Time) Server {
 	view, st := s.Server, s.stateAt(t)
-	view.Status, view.ErrorMessage = st.status, st.message
-	view.LaunchedAt, view.UpdatedAt = st.launchedAt, st.updatedAt
+	view.Status, view.ErrorMessage, view.LaunchedAt = st.status, st.message, st.launchedAt
 	return view
 }
 
@@ -138,27 +134,17 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 
 // serversAt returns the wanted servers that existed at t, in order of creation.
 func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
-	var servers []*server
-	for s := range c.servers.each() {
-		if wanted(s) && !s.CreatedAt.After(t) {
-			servers = append(servers, s)
-		}
-	}
-	for _, s := range c.goneServers {
-		if t.Before(s.removedAt) && !s.CreatedAt.After(t) && wanted(s) {
-			servers = append(servers, s)
-		}
-	}
+	servers := slices.Concat(c.goneServers, slices.Collect(c.servers.each()))
+	servers = slices.DeleteFunc(servers, func(s *server) bool {
+		isGone := !s.removedAt.IsZero() && !t.Before(s.removedAt)
+		return isGone || s.CreatedAt.After(t) || !wanted(s)
+	})
 	slices.SortFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
 	return servers
 }
 
 func (c *Cloud) getServer(r *request) (view any, err *apiError) {
 	details := r.flag("details")
-	if stale := r.fault.Stale; stale > 0 {
-		c.locked(func(now time.Time) { view, err = c.staleServer(r, now.Add(-stale), details) })
-		return view, err
-	}
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
 		view = c.showServer(s, now, details)
 		return nil
@@ -184,14 +170,14 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 		if err != nil {
 			return err
 		}
-		metadata, err := mergeMetadata(s.Metadata, payload.Metadata)
+		metadata, err := mergeTexts(s.Metadata, payload.Metadata)
 		if err != nil {
 			return err
 		}
 		if payload.Name != nil {
 			s.Name = *payload.Name
 		}
-		s.Labels, s.Metadata, s.UpdatedAt = labels, metadata, now
+		s.Labels, s.Metadata = labels, metadata
 		view = c.showServer(s, now, false)
 		return nil
 	})
@@ -206,7 +192,6 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 			end = transition{}
 		}
 		s.startDeletion(now, end)
-		c.deleting[s.ID] = s
 		return nil
 	})
 	return nil, err
@@ -230,15 +215,6 @@ func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// staleServer shows the server in the path as of t.
-func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiError) {
-	servers := c.serversAt(t, func(s *server) bool { return s.ID == r.vars[namedServer.variable] && r.sees(s) })
-	if len(servers) == 0 {
-		return nil, notFound(namedServer.what)
-	}
-	return c.showServer(servers[0], t, details), nil
-}
-
 // showServer returns a server as the API shows it as of t. It omits networking and
 // securityGroups, which are for requests only.
 func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
@@ -247,7 +223,7 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 		"id": at.ID, "name": at.Name, "status": at.Status, "errorMessage": at.ErrorMessage,
 		"machineType": at.MachineType, "availabilityZone": at.AvailabilityZone, "affinityGroup": at.AffinityGroup,
 		"keypairName": at.KeypairName, "imageId": at.ImageID, "volumes": orEmpty(at.VolumeIDs),
-		"labels": at.Labels, "metadata": at.Metadata, "createdAt": at.CreatedAt.UTC(), "updatedAt": at.UpdatedAt.UTC(),
+		"labels": at.Labels, "metadata": at.Metadata, "createdAt": at.CreatedAt.UTC(),
 	}
 	if boot := at.BootVolume; boot != nil {
 		view["bootVolume"] = object{"id": boot.ID, "deleteOnTermination": boot.DeleteOnTermination}
@@ -286,5 +262,5 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 			"nicSecurity": !nic.SecurityDisabled, "securityGroups": orEmpty(nic.SecurityGroups),
 		}, "ipv4", "ipv6"))
 	}
-	return c.nicOrder.shuffled(views)
+	return c.random.shuffled(views)
 }

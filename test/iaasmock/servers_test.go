@@ -114,7 +114,7 @@ func TestWhatSurvivesDeletion(t *testing.T) {
 				}
 			}
 			for _, volume := range m.cloud.Volumes() {
-				if volume.ServerID != "" || volume.Status != iaasmock.VolumeAvailable {
+				if volume.ServerID != "" || volume.Status != "AVAILABLE" {
 					t.Errorf("volume %s is %s of %q", volume.ID, volume.Status, volume.ServerID)
 				}
 			}

@@ -4,30 +4,29 @@
 package iaasmock
 
 import (
-	"slices"
 	"time"
 )
 
 // showVolume returns a volume as the API shows it.
 func (*Cloud) showVolume(v *Volume, _ time.Time) object {
 	view := object{
-		"id": v.ID, "name": v.Name, "description": v.Description, "status": v.Status, "serverId": v.ServerID,
+		"id": v.ID, "name": v.Name, "status": v.Status, "serverId": v.ServerID,
 		"size": v.Size, "performanceClass": v.PerformanceClass, "availabilityZone": v.AvailabilityZone,
 		"bootable": v.Bootable, "encrypted": false, "labels": orEmptyMap(v.Labels),
-		"createdAt": v.CreatedAt.UTC(), "updatedAt": v.UpdatedAt.UTC(),
+		"createdAt": v.CreatedAt.UTC(),
 	}
-	if v.SourceType != "" {
-		view["source"] = sourcePayload{Type: v.SourceType, ID: v.SourceID}
-	}
-	return filled(view, "name", "description", "performanceClass", "serverId")
+	return filled(view, "name", "performanceClass", "serverId")
 }
 
-// createVolume creates a volume that is AVAILABLE at once, or in ERROR if it cannot be created
-// as requested.
+func (c *Cloud) listVolumes(r *request) (any, *apiError) {
+	views, err := listWhere(c, r, &c.volumes, (*Cloud).showVolume, func(*Volume, time.Time) bool { return true })
+	return items(views), err
+}
+
+// createVolume creates a volume that is AVAILABLE at once; one with a source is bootable.
 func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name             string         `json:"name"`
-		Description      string         `json:"description"`
 		Size             int64          `json:"size"`
 		PerformanceClass string         `json:"performanceClass"`
 		AvailabilityZone string         `json:"availabilityZone"`
@@ -42,47 +41,21 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	status := VolumeAvailable
-	if !slices.Contains(c.catalogue.Regions[r.region()], payload.AvailabilityZone) {
-		status = VolumeError
+	if payload.Size < 1 || payload.Size > maxVolumeSize {
+		// Source: the document: CreateVolumePayload's description limits the size.
+		return nil, badRequest("volume size is not valid or missing")
 	}
 	c.locked(func(now time.Time) {
 		volume := &Volume{
-			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name,
-			Description: payload.Description, Size: payload.Size, PerformanceClass: payload.PerformanceClass,
-			AvailabilityZone: payload.AvailabilityZone, Bootable: payload.Bootable, Status: status, Labels: volumeLabels,
-			CreatedAt: now, UpdatedAt: now,
-		}
-		if err = c.fillVolume(r, volume, payload.Source); err != nil {
-			return
+			ID: c.random.uuid(), ProjectID: r.project(), Region: r.region(), Name: payload.Name, Size: payload.Size,
+			PerformanceClass: payload.PerformanceClass, AvailabilityZone: payload.AvailabilityZone,
+			Bootable: payload.Bootable || payload.Source != nil, Status: volumeAvailable, Labels: volumeLabels,
+			CreatedAt: now,
 		}
 		c.volumes.put(volume.ID, volume)
 		view = c.showVolume(volume, now)
 	})
 	return view, err
-}
-
-// fillVolume sets the source and the size. Without a size the volume gets its source's;
-// for an image the size is required.
-func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *apiError {
-	sizeless := source != nil && source.Type != sourceImage
-	if volume.Size < 0 || volume.Size == 0 && !sizeless || volume.Size > maxVolumeSize {
-		// Source: the document: CreateVolume's description requires a size in some cases,
-		// CreateVolumePayload's limits it.
-		return badRequest("volume size is not valid or missing")
-	}
-	if source == nil {
-		return nil
-	}
-	size, problem := c.sourceSize(r, source.Type, source.ID)
-	volume.SourceType, volume.SourceID, volume.Bootable = source.Type, source.ID, true
-	if volume.Size == 0 {
-		volume.Size = size
-	}
-	if problem != "" || volume.Size < size {
-		volume.Status = VolumeError
-	}
-	return nil
 }
 
 func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
@@ -110,7 +83,7 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	switch {
 	case !exists || field == "":
 		return 0, kind + " " + id + " not found."
-	case source.Fields["status"] != statusAvailable:
+	case source.Fields["status"] != volumeAvailable:
 		return 0, kind + " " + id + " is not available."
 	default:
 		return source.number(field), ""

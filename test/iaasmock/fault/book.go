@@ -5,7 +5,6 @@ package fault
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -39,20 +38,19 @@ type entry struct {
 	start, end time.Time
 	// limits are those of Rate, by source address.
 	limits map[string]*rate.Limiter
-	// rng is the entry's own random source, so that the choice of calls does not depend on other
-	// faults and calls.
-	rng *rand.Rand
+	// random returns a random number from 0 to 1.
+	random func() float64
 }
 
 // Add adds a fault, which must be valid, and returns it with its ID. now is the time from
-// which After counts; stream returns a random source of the fault's own.
-func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
+// which After counts; random returns a random number from 0 to 1.
+func (b *Book) Add(f Fault, now time.Time, random func() float64) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.added++
 	added := &entry{
 		Active: Active{ID: fmt.Sprintf("f%d", b.added), Fault: f}, start: now.Add(f.After),
-		rng: stream(fmt.Sprintf("fault %d", b.added)), limits: map[string]*rate.Limiter{},
+		random: random, limits: map[string]*rate.Limiter{},
 	}
 	if f.Duration > 0 {
 		added.end = added.start.Add(f.Duration)
@@ -128,7 +126,7 @@ func (e *entry) hit(call *Call) bool {
 	if e.Rate > 0 && e.limitOf(call.Request).AllowN(call.Now, 1) {
 		return false
 	}
-	if p := e.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
+	if p := e.Probability; p > 0 && p < 1 && e.random() >= p {
 		return false
 	}
 	e.Hits++

@@ -89,7 +89,7 @@ type Fault struct {
 	// NeverGone keeps the server that DeleteServer deletes in DELETING, until the next
 	// DeleteServer.
 	NeverGone bool `json:"neverGone,omitempty"`
-	// Stale makes ListServers or GetServer show the servers and states as of this much time ago.
+	// Stale makes ListServers show the servers and states as of this much time ago.
 	// Servers that were deleted before Inject are not shown.
 	Stale time.Duration `json:"stale,omitempty"`
 	// IgnoreSelector makes a list show all resources, regardless of label_selector.

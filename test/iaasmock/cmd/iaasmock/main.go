@@ -169,22 +169,9 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
 {{if .KeyFile}}
 Service account key written to {{.KeyFile}}; the token endpoint of this mock is {{.URL}}/oauth/v2/token
 {{end}}
-The state as JSON:
+The state as JSON (--seed {{.Seed}} repeats this run):
   curl -s {{.URL}}/admin/state
 
-Active faults (--seed {{.Seed}} repeats this run):
-  curl -s {{.URL}}/admin/faults
-{{if .NoAuth}}
-Create a server, see it boot, delete it:
-  API={{.URL}}/v2/projects/{{.Project}}/regions/{{.Region}}
-  curl -s $API/servers -H 'Content-Type: application/json' -d '{"name":"server1","machineType":"{{.MachineType}}",` +
-	`"networking":{"networkId":"{{.Network}}"},` +
-	`"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":"{{.Image}}"}}}'
-  curl -s "$API/servers?details=true"
-  curl -s -X DELETE $API/servers/<id>
-{{else}}
-Calls need a token. To try the API with curl, start with --no-auth.
-{{end}}
 Environment for this project's driver:
   export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/oauth/v2/token` +
 	`{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}

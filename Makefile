@@ -49,16 +49,16 @@ RACE ?= $(if $(filter 1,$(CGO)),-race)
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema/go.mod hack/tools/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/schema/go.mod hack/tools/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
 E2E_PKG        := ./test/e2e
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
-PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
+PROGRAM_PKGS   := ./cmd/mcm-stackit
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -164,47 +164,14 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
 
-# What is published has a version that krew installs and that others can sort.
-.PHONY: release-version
-release-version:
-	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z]+(\.[0-9A-Za-z]+)*)?' || { \
-		echo "VERSION is '$(VERSION)': must be the tag of a release, such as v1.2.3 or v1.2.3-rc.1" >&2; exit 2; }
-
-# For who may push, and need not build. A workflow's later steps get the digests of the index and of
-# the image for each platform.
-CRANE ?= $(BIN)/crane
-.PHONY: push-image
-push-image: release-version $(CRANE) ## Push the image that 'make image' built: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
-	$(CRANE) push --image-refs $(BIN)/image/refs $(BIN)/image "$$(echo '$(IMAGE)' | tr '[:upper:]' '[:lower:]'):$(VERSION)"
-	@$(if $(GITHUB_OUTPUT),index=$$(sed -n '1s/.*@//p' $(BIN)/image/refs) && { echo "digest=$$index" && \
-		jq -r '.manifests[] | "digest-" + .platform.architecture + "=" + .digest' "$(BIN)/image/blobs/sha256/$${index#sha256:}"; } >>"$(GITHUB_OUTPUT)",:)
-
-# Everything in it has the commit's time, and nothing is the clone's, so that it is the same wherever
-# it is built with the same Go. krew's
-# manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
-.PHONY: release
-release: release-version ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
-	@$(call need,SOURCE_URL,the page of the repository that publishes it (https://github.com/<owner>/<repository>))
-	@rm -rf $(BIN)/release
-	@$(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)" --epoch "$$(git log -1 --format=%ct)"
-	@ls $(BIN)/release
-
-# The titles of feat and fix since the version before. Candidates (v1.2.3-rc.1) come before
-# candidates alone.
-CANDIDATE = $(findstring -,$(VERSION))
-.PHONY: release-notes
-release-notes: ## Release notes, as bin/release-notes.md: what changed since the previous version.
-	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' $(if $(CANDIDATE),,--exclude '*-*') HEAD^ 2>/dev/null || :); \
-	git log --no-merges --abbrev=12 --format='- %s (%h)' $${before:+$$before..}HEAD | \
-		sed -nE '/^- (feat|fix)(\([^)]*\))?!?: /p' >$(BIN)/release-notes.md
-
-# Without a key: the identity is that of the workflow, to which Sigstore gives a certificate. With
-# one: make sign COSIGNFLAGS="--key <file>".
-COSIGN ?= cosign
-.PHONY: sign
-sign: ## Sign the pushed image and the checksums of the release with cosign.
-	$(COSIGN) sign --yes --recursive $(COSIGNFLAGS) "$$(sed -n 1p $(BIN)/image/refs)"
-	$(COSIGN) sign-blob --yes $(COSIGNFLAGS) --bundle $(BIN)/release/SHA256SUMS.sigstore.json $(BIN)/release/SHA256SUMS
+# For one cluster that is control and target cluster at once: `kubectl apply -f` takes it.
+.PHONY: manifest
+manifest: $(BIN)/kubectl ## The manifests of kubernetes/ as bin/manifest.yaml: make manifest IMAGE=<registry>/<image> VERSION=<tag>.
+	@$(call need,IMAGE,the name of the image that 'make image' pushed)$(call need,VERSION,its tag)
+	@image="$$(echo '$(IMAGE)' | tr '[:upper:]' '[:lower:]'):$(VERSION)"; \
+	$(BIN)/kubectl kustomize kubernetes | \
+		sed "s|image: machine-controller-manager-provider-stackit:dev$$|image: $$image|" >$(BIN)/manifest.yaml; \
+	grep -q "image: $$image$$" $(BIN)/manifest.yaml
 
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
@@ -228,7 +195,6 @@ test-rest: localenv
 	@$(MAKE) -j2 test-in-real-time simulate-beside
 test-in-real-time:
 	@$(MAKE) -j2 test-race test-integration
-	@$(MAKE) -j1 test-image
 simulate-beside:
 	@nice -n 19 $(MAKE) simulate
 
@@ -249,7 +215,7 @@ test-race: race-note ## The other tests without a control plane with the race de
 
 # The race detector would not see into the programs.
 .PHONY: test-programs
-test-programs: ## Tests that run built programs: the operator's command, and what krew installs.
+test-programs: ## Tests that run built programs: the operator's command.
 	$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(PROGRAM_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy. Without the race
@@ -274,11 +240,6 @@ test-integration: localenv ## MCM's own integration suite on a local environment
 .PHONY: probes
 probes: ## Questions to the API of a real project, which costs money: test/probes/README.md.
 	@$(GO) run ./test/probes
-
-# Not among the unit tests: ko takes a minute to build the first time.
-.PHONY: test-image
-test-image: $(BIN)/ko $(BIN)/crane ## Tests of the image: built, pushed to a registry, pulled, run.
-	$(GO) -C hack/image test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 .PHONY: race-note
 race-note:
@@ -453,16 +414,8 @@ $(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
 	$(GO_BUILD) -C hack/tools/actionlint -o "$(CURDIR)/$@" github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
-$(BIN)/ko: hack/image/go.mod hack/image/go.sum
-	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/ko
-	@touch $@
-
-$(BIN)/crane: hack/image/go.mod hack/image/go.sum
-	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/go-containerregistry/cmd/crane
-	@touch $@
-
-$(BIN)/kustomize: hack/image/go.mod hack/image/go.sum
-	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
+$(BIN)/ko: hack/tools/ko/go.mod hack/tools/ko/go.sum
+	$(GO_BUILD) -C hack/tools/ko -o "$(CURDIR)/$@" github.com/google/ko
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum

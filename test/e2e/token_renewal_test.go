@@ -102,7 +102,7 @@ func (c *cluster) newOperator() *operator {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
 	Expect(os.Rename(copyOfManifests(), filepath.Join(folder, "kubernetes"))).To(Succeed())
-	// As much of the program as is needed here: hack/image tests the manifests with the program itself.
+	// As much of the program as is needed here.
 	Expect(os.WriteFile(filepath.Join(folder, "kustomize"), []byte(`#!/bin/sh -e
 case "$1 $2 $3" in
 "edit set namespace") sed -i "s/^namespace: .*/namespace: $4/" kustomization.yaml ;;

@@ -83,8 +83,8 @@ func providerSpec() (schema node, err error) {
 	}
 	limits := validation.SpecLimits()
 	complete(schema, "", limits)
-	for path := range limits {
-		return nil, fmt.Errorf("package validation has limits for %s: must be the path of a field of the providerSpec", path)
+	if len(limits) > 0 {
+		return nil, fmt.Errorf("package validation has limits for no field of the providerSpec: %v", limits)
 	}
 	schema["required"] = []any{"machineType"}
 	boot := schema["properties"].(node)["bootVolume"].(node)
@@ -118,19 +118,10 @@ func complete(schema node, path string, limits map[string]validation.Limits) {
 	delete(limits, path)
 	isItem := strings.HasSuffix(path, "[]") && path != "labels[]" // a label that is null is empty
 	if path != "" && path != "machineType" && !isItem {
-		orNull(schema)
-	}
-}
-
-// orNull makes a schema accept null, too.
-func orNull(schema node) {
-	kinds, several := schema["type"].([]any)
-	if !several {
-		kinds = []any{schema["type"]}
-	}
-	schema["type"] = append(kinds, "null")
-	if values, limited := schema["enum"].([]any); limited {
-		schema["enum"] = append(values, nil)
+		schema["type"] = []any{schema["type"], "null"}
+		if values, isLimited := schema["enum"].([]any); isLimited {
+			schema["enum"] = append(values, nil)
+		}
 	}
 }
 

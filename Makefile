@@ -49,7 +49,7 @@ RACE ?= $(if $(filter 1,$(CGO)),-race)
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/schema/go.mod hack/tools/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/schema/go.mod hack/tools/go.mod hack/tools/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -307,7 +307,7 @@ check-code: golangci-lint tidy
 check-tests:
 	@pkgs=$$($(GO) list ./...) || exit 1; \
 	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | sort -r)
-	@for module in $(filter-out . hack/tools/%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
+	@for module in $(filter-out . hack/tools%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
 
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
@@ -328,7 +328,7 @@ gofmt:
 
 .PHONY: vet
 vet:
-	@for module in $(filter-out hack/tools/%,$(MODULES)); do echo "go -C $$module vet ./..."; $(GO) -C $$module vet ./... || exit 1; done
+	@for module in $(filter-out hack/tools%,$(MODULES)); do echo "go -C $$module vet ./..."; $(GO) -C $$module vet ./... || exit 1; done
 
 # Laptops run macOS: what starts processes has files per operating system.
 .PHONY: vet-darwin
@@ -371,9 +371,9 @@ generated: ## Update generated code, tables, the schema and licenses; fails if t
 behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
 .PHONY: outdated
 outdated: ## List outdated dependencies and tools, and those that could not be checked.
-	@for module in $(filter-out hack/tools/%,$(MODULES)); do (cd $$module && \
+	@for module in $(filter-out hack/tools%,$(MODULES)); do (cd $$module && \
 		$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .) || :; done
-	@for module in $(filter hack/tools/%,$(MODULES)); do (cd $$module && \
+	@for module in $(filter hack/tools%,$(MODULES)); do (cd $$module && \
 		$(GO) list -m -u -e -f '$(behind)' $$($(GO) list -f '{{.Module.Path}}' tool) | grep .) || :; done
 
 # Not part of verify: its answer depends on the day and on the network, not on the
@@ -414,16 +414,16 @@ $(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
 	$(GO_BUILD) -C hack/tools/actionlint -o "$(CURDIR)/$@" github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
-$(BIN)/ko: hack/tools/ko/go.mod hack/tools/ko/go.sum
-	$(GO_BUILD) -C hack/tools/ko -o "$(CURDIR)/$@" github.com/google/ko
+$(BIN)/ko: hack/tools/go.mod hack/tools/go.sum
+	$(GO_BUILD) -C hack/tools -o "$(CURDIR)/$@" github.com/google/ko
 	@touch $@
 
-$(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
-	$(GO_BUILD) -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
+$(BIN)/benchstat: hack/tools/go.mod hack/tools/go.sum
+	$(GO_BUILD) -C hack/tools -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
 	@touch $@
 
-$(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
-	$(GO_BUILD) -C hack/tools/delve -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
+$(BIN)/dlv: hack/tools/go.mod hack/tools/go.sum
+	$(GO_BUILD) -C hack/tools -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
 	@touch $@
 
 # The tag leaves out the libraries of all the clouds that Prometheus can ask for targets.
@@ -431,14 +431,14 @@ $(BIN)/promtool: hack/tools/promtool/go.mod hack/tools/promtool/go.sum
 	$(GO_BUILD) -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
 	@touch $@
 
-$(BIN)/setup-envtest: hack/tools/envtest/go.mod hack/tools/envtest/go.sum
-	$(GO_BUILD) -C hack/tools/envtest -o "$(CURDIR)/$@" sigs.k8s.io/controller-runtime/tools/setup-envtest
+$(BIN)/setup-envtest: hack/tools/go.mod hack/tools/go.sum
+	$(GO_BUILD) -C hack/tools -o "$(CURDIR)/$@" sigs.k8s.io/controller-runtime/tools/setup-envtest
 	@touch $@
 
 $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 	$(GO_BUILD) -C hack/tools/controlplane -o "$(CURDIR)/$@" k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
-$(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum
-	$(GO_BUILD) -C hack/tools/vulncheck -o "$(CURDIR)/$@" golang.org/x/vuln/cmd/govulncheck
+$(BIN)/govulncheck: hack/tools/go.mod hack/tools/go.sum
+	$(GO_BUILD) -C hack/tools -o "$(CURDIR)/$@" golang.org/x/vuln/cmd/govulncheck
 	@touch $@

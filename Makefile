@@ -125,7 +125,7 @@ start-join:
 # Plain flags, so that tests find the same packages compiled. The manager is that of go.mod.
 MCM := github.com/gardener/machine-controller-manager
 .PHONY: localenv
-localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) $(BIN)/localenv/crds ## Build or download what local environments run: etcd, kube-apiserver, manager, sidecar.
+localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) $(BIN)/localenv/crds
 	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
 	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller $(MCM)/cmd/machine-controller-manager
 
@@ -178,44 +178,28 @@ manifest: $(BIN)/kubectl ## The manifests of kubernetes/ as bin/manifest.yaml: m
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# Each promise once, in minutes: the unit tests keep two cores busy, and beside them specs mostly wait.
-.PHONY: test
-test: localenv race-note ## What to run before a push: -unit, -e2e, -programs, -monitoring. 8 minutes.
+# Each promise once: the unit tests keep two cores busy, and beside them the journeys mostly wait.
+.PHONY: test test-beside-unit
+test: localenv race-note ## What to run before a push: unit tests, journeys, alerts, 300 plans of the simulation.
 	@$(MAKE) -j2 test-unit test-beside-unit
-.PHONY: test-beside-unit
 test-beside-unit:
 	@$(MAKE) -j1 test-e2e test-programs test-monitoring
 
-# What 'make test' leaves out: it waits, or takes the tests once more in a costlier way. What has deadlines in real
-# time runs beside what waits. The simulation computes in virtual time: with the lowest priority, it takes what the
-# others leave.
-.PHONY: test-all test-rest test-in-real-time simulate-beside
-test-all: test test-rest ## Every test but those of a real project.
-test-rest: localenv
-	@$(MAKE) -j2 test-in-real-time simulate-beside
-test-in-real-time:
-	@$(MAKE) -j2 test-race test-integration
-simulate-beside:
-	@nice -n 19 $(MAKE) simulate
-
-# The race detector makes tests ten times as slow. Here it runs those of what is concurrent; test-race runs the
-# others in short mode: what is large there is small.
+# With the race detector, which makes tests ten times as slow, what is concurrent: sessions, the mock, and of the
+# driver what calls share (once more).
 RACE_PKGS  := ./pkg/spi ./pkg/internal/... ./test/iaasmock
 RACE_FILES := pkg/provider/sharing_test.go
 race_tests  = $$(sed -n 's/^func \(Test[A-Za-z0-9_]*\)(.*/\1/p' $(RACE_FILES) | tr '\n' '|')
-.PHONY: test-unit test-race
-test-unit: race-note ## Tests without a control plane: all once, those of what is concurrent with the race detector.
-	@$(unit_pkgs); $(GO) test -p 2 -timeout 20m $(TESTFLAGS) $$pkgs
+.PHONY: test-unit
+test-unit: race-note ## Tests without a control plane; those of what is concurrent with the race detector.
+	@$(unit_pkgs); $(GO) test -p 2 -timeout 20m $(TESTFLAGS) $$(echo "$$pkgs" | grep -Ev '/(pkg/spi|pkg/internal/.*|test/iaasmock)$$')
 	@$(GO) -C hack/schema test $(TESTFLAGS) ./...
-	@$(if $(RACE),$(GO) test $(RACE) -vet=off -short -p 2 -timeout 20m $(TESTFLAGS) $(RACE_PKGS))
-	@$(if $(RACE),$(GO) test $(RACE) -vet=off -short -timeout 20m $(TESTFLAGS) -run "^($(race_tests)-)$$" ./pkg/provider)
-test-race: race-note ## The other tests without a control plane with the race detector, short and in random order.
-	@$(unit_pkgs); $(GO) test $(RACE) -vet=off -short -p 2 -shuffle=on -timeout 20m $(TESTFLAGS) \
-		$$(echo "$$pkgs" | grep -Ev '/(hack/.*|pkg/spi|pkg/internal/.*|test/iaasmock)$$')
+	@$(GO) test $(RACE) -p 2 -timeout 20m $(TESTFLAGS) $(RACE_PKGS)
+	@$(if $(RACE),$(GO) test $(RACE) -short -timeout 20m $(TESTFLAGS) -run "^($(race_tests)-)$$" ./pkg/provider)
 
 # The race detector would not see into the programs.
 .PHONY: test-programs
-test-programs: ## Tests that run built programs: the operator's command.
+test-programs:
 	$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(PROGRAM_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy. Without the race
@@ -228,7 +212,7 @@ test-e2e: localenv mcm-stackit $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl ## E
 
 # Not among the unit tests: promtool takes minutes to build the first time.
 .PHONY: test-monitoring
-test-monitoring: $(BIN)/promtool ## Tests of alerts and dashboard with Prometheus' own tool.
+test-monitoring: $(BIN)/promtool
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
 
 # Without the race detector: what runs in the test's process is MCM's. With REAL=1 in a real project, which
@@ -258,24 +242,15 @@ BENCHCOUNT ?= 6
 bench_pkgs  = $$(grep -rl --include='*_test.go' '^func Benchmark' $(GO_DIRS) | xargs -n1 dirname | sort -u | sed 's|^|./|')
 bench_run   = $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(TESTFLAGS) $(bench_pkgs)
 .PHONY: bench
-bench: $(BIN)/benchstat figures ## Run the benchmarks and compare them: make bench BENCH=List.
+bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH=List.
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
 	@$(BIN)/benchstat hack/bench/baseline.txt $(BIN)/bench.txt
 
-.PHONY: figures
-figures: ## Print what one to 200 machines cost in API calls; fails above the bounds.
-	@$(GO) test ./pkg/provider -run TestFigures -count 1 -v $(TESTFLAGS) >$(BIN)/figures.txt 2>/dev/null || { grep figures_test $(BIN)/figures.txt; exit 1; }
-	@sed -n '/API calls a machine/,/STACKIT/p' $(BIN)/figures.txt
-
 .PHONY: bench-baseline
-bench-baseline: ## Run the benchmarks and save the result as the baseline.
+bench-baseline:
 	@mkdir -p $(BIN) hack/bench
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
 	@grep -E '^(goos|goarch|pkg|cpu|Benchmark)' $(BIN)/bench.txt >hack/bench/baseline.txt
-
-.PHONY: bench-short
-bench-short: ## Run each benchmark once; those that count API calls fail if there are too many.
-	@$(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $(bench_pkgs)
 
 N ?= 200
 .PHONY: scale
@@ -295,29 +270,6 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 
 ##@ Check
 
-.PHONY: check
-check: ## For while you edit: lint, tidy and all quick tests. A minute.
-	@$(MAKE) -j2 check-code check-tests
-.PHONY: check-code check-tests
-# The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
-check-code: golangci-lint tidy
-# All packages, those of the nested modules, too: what needs more than Go and a minute leaves
-# itself out in short mode. But the local environment's tests all start processes of it. The
-# operator's command goes first: its tests mostly wait for processes of their own.
-check-tests:
-	@pkgs=$$($(GO) list ./...) || exit 1; \
-	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | sort -r)
-	@for module in $(filter-out . hack/tools%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
-
-# The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
-# missing.
-.PHONY: ci
-ci: ## What must pass for every commit, in a fresh clone: .ci/run, half an hour.
-	bash .ci/run
-
-.PHONY: verify
-verify: lint vet-darwin build-windows tidy generated test-all fuzz bench-short ## Everything that must pass before a merge.
-
 .PHONY: lint
 lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.
 
@@ -329,16 +281,6 @@ gofmt:
 .PHONY: vet
 vet:
 	@for module in $(filter-out hack/tools%,$(MODULES)); do echo "go -C $$module vet ./..."; $(GO) -C $$module vet ./... || exit 1; done
-
-# Laptops run macOS: what starts processes has files per operating system.
-.PHONY: vet-darwin
-vet-darwin:
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
-
-# A release has the operator's command for Windows, which nobody develops on: the tests are not.
-.PHONY: build-windows
-build-windows:
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/mcm-stackit
 
 .PHONY: golangci-lint
 golangci-lint: $(BIN)/golangci-lint
@@ -354,7 +296,7 @@ fmt: $(BIN)/golangci-lint ## Format the code and sort its imports.
 	$(BIN)/golangci-lint fmt ./...
 
 .PHONY: tidy
-tidy: ## Check that go.mod and go.sum of each module are tidy.
+tidy:
 	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff) || exit 1; done
 
 # Compares the working tree before and after, so that it also holds with
@@ -367,17 +309,7 @@ generated: ## Update generated code, tables, the schema and licenses; fails if t
 	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update; } >$(BIN)/generated.log || { cat $(BIN)/generated.log; exit 1; }; \
 	test "$$before" = "$$($(tree_state))" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
-# What the proxy cannot be asked about is named, too.
-behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
-.PHONY: outdated
-outdated: ## List outdated dependencies and tools, and those that could not be checked.
-	@for module in $(filter-out hack/tools%,$(MODULES)); do (cd $$module && \
-		$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .) || :; done
-	@for module in $(filter hack/tools%,$(MODULES)); do (cd $$module && \
-		$(GO) list -m -u -e -f '$(behind)' $$($(GO) list -f '{{.Module.Path}}' tool) | grep .) || :; done
-
-# Not part of verify: its answer depends on the day and on the network, not on the
-# commit alone.
+# Its answer depends on the day and on the network, not on the commit alone.
 .PHONY: vulncheck
 vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs the vulnerability database.
 	@$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...; code=$$?; \

@@ -4,6 +4,8 @@
 package iaasmock
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -50,7 +52,7 @@ type account struct {
 	email, subject, projectID string
 	key                       *rsa.PublicKey
 	provider                  FederatedIdentityProvider
-	providerKeys              map[string]*rsa.PublicKey
+	providerKeys              map[string]any
 }
 
 func newAccounts() *accounts {
@@ -143,7 +145,7 @@ type FederatedIdentityProvider struct {
 	// Assertions are the claims that a token must have, with their values. STACKIT requires an
 	// assertion about aud; if a claim is a list, one item must have the value.
 	Assertions map[string]string
-	// JWKS holds the issuer's public keys (RFC 7517), of type RSA. STACKIT fetches them from the issuer.
+	// JWKS holds the issuer's public keys (RFC 7517), of type RSA or EC P-256. STACKIT fetches them from the issuer.
 	JWKS []byte
 }
 
@@ -173,21 +175,28 @@ func (c *Cloud) NewFederatedServiceAccount(
 	return email, nil
 }
 
-// publicKeys returns the RSA keys of a JWKS by their IDs.
-func publicKeys(jwks []byte) (map[string]*rsa.PublicKey, error) {
-	var set struct{ Keys []struct{ Kid, N, E string } }
+// publicKeys returns the keys of a JWKS by their IDs.
+func publicKeys(jwks []byte) (map[string]any, error) {
+	var set struct {
+		Keys []struct{ Kid, Kty, N, E, X, Y string }
+	}
 	if err := json.Unmarshal(jwks, &set); err != nil {
 		return nil, err
 	}
-	keys := map[string]*rsa.PublicKey{}
+	keys := map[string]any{}
 	for _, key := range set.Keys {
-		modulus, modulusErr := base64.RawURLEncoding.DecodeString(key.N)
-		exponent, exponentErr := base64.RawURLEncoding.DecodeString(key.E)
-		if err := errors.Join(modulusErr, exponentErr); err != nil || len(modulus) == 0 {
-			return nil, fmt.Errorf("key %q is no RSA key: %w", key.Kid, err)
+		number := func(text string) *big.Int {
+			decoded, _ := base64.RawURLEncoding.DecodeString(text) // what is no number verifies nothing
+			return new(big.Int).SetBytes(decoded)
 		}
-		e := new(big.Int).SetBytes(exponent)
-		keys[key.Kid] = &rsa.PublicKey{N: new(big.Int).SetBytes(modulus), E: int(e.Int64())}
+		switch key.Kty {
+		case "RSA":
+			keys[key.Kid] = &rsa.PublicKey{N: number(key.N), E: int(number(key.E).Int64())}
+		case "EC":
+			keys[key.Kid] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(key.X), Y: number(key.Y)}
+		default:
+			return nil, fmt.Errorf("key %q has the type %q: must be RSA or EC", key.Kid, key.Kty)
+		}
 	}
 	return keys, nil
 }
@@ -302,7 +311,7 @@ func (a *accounts) ofWorkload(form url.Values, now time.Time) (account, error) {
 			return key, nil
 		}
 		return nil, fmt.Errorf("the issuer's JWKS has no key %q", keyID)
-	}, jwt.WithValidMethods([]string{"RS256", "RS384", "RS512"}), jwt.WithIssuer(owner.provider.Issuer),
+	}, jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256"}), jwt.WithIssuer(owner.provider.Issuer),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }))
 	if err != nil {
 		return account{}, err

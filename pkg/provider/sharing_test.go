@@ -211,6 +211,11 @@ func TestAServerThatHangsInDeletingIsNotGone(t *testing.T) {
 		"lists show others, GETs show it":      func(*rig) []fault { return []fault{cutOff} },
 		"lists are empty after they showed it": func(r *rig) []fault { return []fault{since(r, 5*time.Second, empty)} },
 		"lists show others after a minute":     func(r *rig) []fault { return []fault{since(r, 62*time.Second, cutOff)} },
+		"one list shows others": func(r *rig) []fault {
+			once := since(r, 5*time.Second, cutOff)
+			once.Count = 1
+			return []fault{once}
+		},
 		"lists fail, GETs answer 403": func(r *rig) []fault {
 			return []fault{lists(fault{Status: 503}), since(r, 2*time.Second, gets(fault{Status: 403}))}
 		},

@@ -186,7 +186,7 @@ func (p *plan) drawFaults(random *rand.Rand) {
 	for range pick(random, 0, 5, 15, 40) {
 		operation := pick(random, all...)
 		one := planned{fault: pick(random, faultsOf(operation)...), operation: operation,
-			nth: random.IntN(30), times: 1 + random.IntN(4)}
+			nth: random.IntN(pick(random, 3, 30)), times: 1 + random.IntN(4)}
 		if one.name == exists && operation == opGet {
 			if hidden {
 				continue

@@ -45,13 +45,9 @@ func (e *Env) KillSidecar() { e.end(PartSidecar, 0) }
 // controllerArgs returns the flags of both controllers. The order matters: the manager's integration suite finds
 // processes by their first flag.
 func (e *Env) controllerArgs() []string {
-	target := e.target.kubeconfig
-	if e.settings.targetless {
-		target = "none"
-	}
 	return []string{
 		"--control-kubeconfig=" + e.control.kubeconfig,
-		"--target-kubeconfig=" + target,
+		"--target-kubeconfig=" + e.target.kubeconfig,
 		"--namespace=" + e.settings.namespace,
 		"--address=127.0.0.1",
 		// Each runs once, and after a restart must not wait for a lease.

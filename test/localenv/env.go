@@ -31,10 +31,10 @@ var errStopped = errors.New("the environment was stopped")
 // Env is a running environment. Its methods are safe for concurrent use.
 type Env struct {
 	settings settings
-	api      API
-	// cloud is the mock, served by server; nil with WithAPI. stopNodes stops the simulator of Nodes.
+	// cloud is the mock, served by server, with a service-account key. stopNodes stops the simulator of Nodes.
 	cloud     *iaasmock.Cloud
 	server    *httptest.Server
+	key       []byte
 	stopNodes func()
 	// dir holds everything temporary; Stop removes it.
 	dir      string
@@ -100,9 +100,7 @@ func (e *Env) start(ctx context.Context) (err error) {
 	if err := e.control.client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	if e.cloud != nil {
-		e.stopNodes = startNodes(e.cloud, e.target.client, e.settings.joinDuration)
-	}
+	e.stopNodes = startNodes(e.cloud, e.target.client, e.settings.joinDuration)
 	e.settings.progress("starting the controllers")
 	if !e.settings.withoutManager {
 		if err := e.startManager(ctx); err != nil {
@@ -126,20 +124,11 @@ func (e *Env) start(ctx context.Context) (err error) {
 	}
 }
 
-// startCloud serves the mock, unless the settings name another API.
-func (e *Env) startCloud() error {
-	if e.settings.api != nil {
-		e.api = *e.settings.api
-		return nil
-	}
+// startCloud serves the mock.
+func (e *Env) startCloud() (err error) {
 	e.cloud = iaasmock.New(e.settings.cloudOptions...)
-	key, err := e.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	e.server = httptest.NewServer(e.settings.cloudHandler(e.cloud))
-	e.api = API{ServiceAccountKey: key, Environment: []string{
-		"STACKIT_IAAS_ENDPOINT=" + e.server.URL,
-		"STACKIT_TOKEN_BASEURL=" + e.server.URL + "/oauth/v2/token",
-		"STACKIT_IDP_TOKEN_ENDPOINT=" + e.server.URL + "/oauth/v2/token",
-	}}
+	e.key, err = e.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	return err
 }
 
@@ -199,7 +188,7 @@ func (e *Env) Err() error {
 	return nil
 }
 
-// Cloud returns the mock of the cloud; nil with WithAPI.
+// Cloud returns the mock of the cloud.
 func (e *Env) Cloud() *iaasmock.Cloud { return e.cloud }
 
 // CloudURL returns the URL of the mock's IaaS API.
@@ -238,10 +227,16 @@ func (e *Env) SidecarMetricsURL() string {
 
 // CloudEnvironment returns the environment variables ("NAME=value") with which a driver reaches the
 // cloud. The environment's own sidecar has them already.
-func (e *Env) CloudEnvironment() []string { return slices.Clone(e.api.Environment) }
+func (e *Env) CloudEnvironment() []string {
+	return []string{
+		"STACKIT_IAAS_ENDPOINT=" + e.server.URL,
+		"STACKIT_TOKEN_BASEURL=" + e.server.URL + "/oauth/v2/token",
+		"STACKIT_IDP_TOKEN_ENDPOINT=" + e.server.URL + "/oauth/v2/token",
+	}
+}
 
-// ServiceAccountKey returns the service-account key of the API, in JSON; nil if there is none.
-func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.api.ServiceAccountKey) }
+// ServiceAccountKey returns a service-account key of the cloud, in JSON.
+func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.key) }
 
 // ManagerPath returns the path of the program machine-controller-manager.
 func (e *Env) ManagerPath() string { return e.programs.manager }

@@ -96,7 +96,7 @@ func (e *Env) Apply(ctx context.Context, objects ...*unstructured.Unstructured) 
 
 // ApplyFile applies the objects of a YAML file, or of all *.yaml files of a folder, sorted by name.
 // In Secrets that have the field serviceAccountKey in stringData, it replaces that field with the
-// API's key, if there is one.
+// cloud's key.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	objects, err := readManifests(path)
 	if err != nil {
@@ -113,13 +113,12 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// useServiceAccountKey puts the API's key, if it has one, into a Secret that has the field serviceAccountKey in its
-// stringData.
+// useServiceAccountKey puts the cloud's key into a Secret that has the field serviceAccountKey in its stringData.
 func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
 	path := []string{"stringData", "serviceAccountKey"}
 	_, found, err := unstructured.NestedString(object.Object, path...)
-	if object.GetKind() != "Secret" || len(e.api.ServiceAccountKey) == 0 || err != nil || !found {
+	if object.GetKind() != "Secret" || err != nil || !found {
 		return err
 	}
-	return unstructured.SetNestedField(object.Object, string(e.api.ServiceAccountKey), path...)
+	return unstructured.SetNestedField(object.Object, string(e.key), path...)
 }

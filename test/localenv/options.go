@@ -15,11 +15,9 @@ type Option func(*settings)
 
 type settings struct {
 	namespace      string
-	api            *API
 	cloudOptions   []iaasmock.Option
 	cloudHandler   func(http.Handler) http.Handler
 	joinDuration   time.Duration
-	targetless     bool
 	targetCluster  bool
 	withoutManager bool
 	withoutSidecar bool
@@ -43,19 +41,6 @@ func newSettings(opts []Option) settings {
 	return s
 }
 
-// API describes how the controllers reach an IaaS API.
-type API struct {
-	// Environment holds the environment variables ("NAME=value") with which the sidecar reaches the
-	// API.
-	Environment []string
-	// ServiceAccountKey is the key, in JSON, that ApplyFile writes into Secrets; nil leaves them
-	// unchanged.
-	ServiceAccountKey []byte
-}
-
-// WithAPI uses another IaaS API in place of the mock: there is no Cloud, and no Nodes are registered.
-func WithAPI(api API) Option { return func(s *settings) { s.api = &api } }
-
 // WithCloudOptions adds options for the mock of the cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
@@ -72,9 +57,6 @@ func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joi
 
 // WithNamespace sets the namespace that the controllers watch, which Start creates. Default: "default".
 func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
-
-// WithTargetless runs without a target cluster: both controllers get --target-kubeconfig=none.
-func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
 
 // WithTargetCluster runs a second control plane, in which the Nodes are: the target cluster.
 func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -168,33 +167,28 @@ func DefaultCatalogue() Catalogue {
 
 func defaultResources() []Resource {
 	const project, region = DefaultProjectID, DefaultRegion
-	made := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-	dated := func(fields object) object {
-		fields["labels"], fields["createdAt"], fields["updatedAt"] = object{}, made, made
-		return fields
-	}
 	return []Resource{
-		{KindImage, DefaultImageID, "", "", dated(object{
+		{KindImage, DefaultImageID, "", "", object{
 			"name": "Ubuntu 24.04", "diskFormat": "qcow2", "scope": "public", "status": volumeAvailable,
 			"minDiskSize": 10, "minRam": 1024,
-		})},
-		{KindSecurityGroup, DefaultSecurityGroupID, project, region, dated(object{
+		}},
+		{KindSecurityGroup, DefaultSecurityGroupID, project, region, object{
 			"name": DefaultSecurityGroupName, "stateful": true,
-		})},
-		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, dated(object{
+		}},
+		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, object{
 			"name": "default", "stateful": true,
-		})},
-		{KindKeypair, DefaultKeypairName, "", "", dated(object{
+		}},
+		{KindKeypair, DefaultKeypairName, "", "", object{
 			"publicKey":   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
 			"fingerprint": "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
-		})},
+		}},
 		{KindAffinityGroup, DefaultAffinityGroupID, project, region, object{
 			"name": "spread", "policy": "soft-anti-affinity",
 		}},
-		{KindSnapshot, DefaultSnapshotID, project, region, dated(object{
+		{KindSnapshot, DefaultSnapshotID, project, region, object{
 			"name": "golden", "status": volumeAvailable, "size": 20, "volumeId": DefaultBootVolumeID,
 			"availabilityZone": DefaultAvailabilityZone,
-		})},
+		}},
 	}
 }
 
@@ -292,10 +286,6 @@ func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bo
 		})
 	}
 	return group.ID, ok
-}
-
-func (c *Cloud) findMachineType(name string) (Resource, bool) {
-	return first(c.catalogue.Resources, func(s Resource) bool { return s.Kind == KindMachineType && s.ID == name })
 }
 
 func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {

@@ -57,7 +57,9 @@ func (c *Cloud) usage(project, region string) Quota {
 	var used Quota
 	for s := range c.servers.each() {
 		if in(s.ProjectID, s.Region) {
-			machineType, _ := c.findMachineType(s.MachineType)
+			machineType, _ := first(c.catalogue.Resources, func(r Resource) bool {
+				return r.Kind == KindMachineType && r.ID == s.MachineType
+			})
 			used.VCPUs += machineType.number("vcpus")
 			used.RAM += machineType.number("ram")
 		}

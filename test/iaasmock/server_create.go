@@ -36,7 +36,7 @@ func (o *serverCreation) resolve() *apiError {
 	if err := o.resolveLabels(); err != nil {
 		return err
 	}
-	machineType, ok := o.cloud.findMachineType(o.payload.MachineType)
+	machineType, ok := o.cloud.findResource(o.request, KindMachineType, o.payload.MachineType)
 	if !ok {
 		// Source: clients of STACKIT have seen a 400 with this message.
 		return badRequest("machine type is not valid")

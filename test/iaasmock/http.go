@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
 // ServeHTTP serves a request by its path:
@@ -46,12 +47,12 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 		// Source: none; the client has disconnected, there is nothing to accept.
 		miss = badRequest("request body has an error: %v", err)
 	}
-	incident := c.faults.Take(c.faultCall(called.name, called.vars(), r, body))
+	incident := c.faults.Take(c.faultCall(called.name, called.vars, r, body))
 
 	reply := answer{drop: true}
 	latency := c.latencyMin + c.random.spread(c.latencyMax-c.latencyMin)
 	if c.wait(r.Context(), latency+incident.TotalDelay) {
-		reply = c.reply(called, miss, &request{Request: r, vars: called.vars(), body: body, fault: incident.Fault})
+		reply = c.reply(called, miss, &request{Request: r, vars: called.vars, body: body, fault: incident.Fault})
 		if !c.waitBeforeAnswer(r.Context(), &incident) {
 			reply = answer{drop: true}
 		}
@@ -121,12 +122,12 @@ func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 	if err != nil {
 		return errorAnswer(err)
 	}
-	reply := answer{status: called.status}
+	reply := answer{status: called.statusOfSuccess()}
 	if things, isList := result.(list); isList {
 		result = showList(things, &req.fault)
 	}
 	if result != nil {
-		reply = jsonAnswer(called.status, result)
+		reply = jsonAnswer(reply.status, result)
 	}
 	return reply
 }
@@ -137,18 +138,18 @@ func (c *Cloud) admit(called operation, req *request) *apiError {
 	if c.authenticate && !known {
 		return unauthorized()
 	}
-	if err := called.check(req.body); err != nil {
-		return err
+	if message := openapi.Refusal(called.input, req.body); message != "" {
+		// Source: the document, with kin-openapi's message, which is STACKIT's: see
+		// terraform-provider-stackit issue 1501.
+		return badRequest("%s", message)
 	}
 	if id, ok := req.vars["projectId"]; ok {
 		if !slices.Contains(c.catalogue.Projects, id) || c.authenticate && keyProject != id {
 			return forbidden()
 		}
 	}
-	if region, ok := req.vars["region"]; ok {
-		if _, known := c.catalogue.Regions[region]; !known {
-			return notFound("region")
-		}
+	if region, ok := req.vars["region"]; ok && c.catalogue.Regions[region] == nil {
+		return notFound("region")
 	}
 	return nil
 }

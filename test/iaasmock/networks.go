@@ -76,10 +76,7 @@ func (n *network) release(nic *NIC) {
 
 // addressPool holds the addresses of one prefix. A nil pool has none; its take returns the wanted address.
 type addressPool struct {
-	prefix  netip.Prefix
-	gateway netip.Addr
-	// next is the lowest address that may be free.
-	next netip.Addr
+	prefix netip.Prefix
 	// used are the NICs' addresses, and the reserved addresses: the network's own, the gateway's
 	// and, for IPv4, the last one.
 	used map[netip.Addr]bool
@@ -93,13 +90,9 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed = parsed.Masked()
-	own := parsed.Addr()
-	gateway := own.Next()
-	pool := &addressPool{parsed, gateway, gateway.Next(), map[netip.Addr]bool{own: true, gateway: true}}
-	if !parsed.Contains(pool.next) {
-		return nil, fmt.Errorf("prefix %s has no room for a NIC", prefix)
-	}
+	pool := &addressPool{parsed.Masked(), map[netip.Addr]bool{}}
+	own := pool.prefix.Addr()
+	pool.used[own], pool.used[pool.gateway()] = true, true
 	if own.Is4() {
 		last := own.As4()
 		binary.BigEndian.PutUint32(last[:], binary.BigEndian.Uint32(last[:])|(1<<(32-parsed.Bits())-1))
@@ -107,6 +100,8 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	}
 	return pool, nil
 }
+
+func (p *addressPool) gateway() netip.Addr { return p.prefix.Addr().Next() }
 
 // take reserves the wanted address, or the lowest free address if wanted is empty: STACKIT reuses a
 // released address for the next server within 75 s, as seen in test runs of cluster-api-provider-stackit
@@ -117,18 +112,15 @@ func (p *addressPool) take(wanted string) (string, error) {
 	}
 	if wanted != "" {
 		addr, _ := netip.ParseAddr(wanted) // no prefix contains an invalid address
-		if !p.prefix.Contains(addr) {
-			return wanted, nil
-		}
 		if p.used[addr] {
 			return "", fmt.Errorf("IP address %s is already in use", wanted)
 		}
-		p.used[addr] = true
-		return addr.String(), nil
+		p.used[addr] = p.prefix.Contains(addr)
+		return wanted, nil
 	}
-	for addr := p.next; p.prefix.Contains(addr); addr = addr.Next() {
+	for addr := p.gateway(); p.prefix.Contains(addr); addr = addr.Next() {
 		if !p.used[addr] {
-			p.used[addr], p.next = true, addr.Next()
+			p.used[addr] = true
 			return addr.String(), nil
 		}
 	}
@@ -136,11 +128,8 @@ func (p *addressPool) take(wanted string) (string, error) {
 }
 
 func (p *addressPool) release(address string) {
-	if addr, err := netip.ParseAddr(address); err == nil && p != nil && p.used[addr] {
+	if addr, err := netip.ParseAddr(address); err == nil && p != nil {
 		delete(p.used, addr)
-		if addr.Less(p.next) {
-			p.next = addr
-		}
 	}
 }
 
@@ -159,5 +148,5 @@ func (*Cloud) showNetwork(n *network, _ time.Time) object {
 }
 
 func (p *addressPool) view() object {
-	return object{"prefixes": []string{p.prefix.String()}, "gateway": p.gateway.String(), "nameservers": []string{}}
+	return object{"prefixes": []string{p.prefix.String()}, "gateway": p.gateway().String(), "nameservers": []string{}}
 }

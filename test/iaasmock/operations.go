@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
-	"strconv"
+	"strings"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
@@ -59,32 +57,44 @@ func isTokenEndpoint(path string) bool { return path == "/oauth/v2/token" || pat
 
 // operation is the operation of a request.
 type operation struct {
-	name string
-	// status is the status of success.
-	status int
+	name   string
 	handle handler
+	vars   map[string]string // in the path
 	// input is nil for the token endpoints, which are not in the document.
 	input *openapi.Input
 }
 
 // find returns the operation of a request, or the API's error.
 func find(r *http.Request) (operation, *apiError) {
+	unknown := operation{name: fault.OperationUnknown}
 	if isTokenEndpoint(r.URL.Path) {
 		if r.Method != http.MethodPost {
-			return operation{name: fault.OperationUnknown}, missed(routers.ErrMethodNotAllowed)
+			return unknown, missed(routers.ErrMethodNotAllowed)
 		}
-		return operation{name: fault.OperationToken, status: http.StatusOK, handle: (*Cloud).issueToken}, nil
+		return operation{name: fault.OperationToken, handle: (*Cloud).issueToken}, nil
 	}
 	input, err := openapi.Find(r)
 	if err != nil {
-		return operation{name: fault.OperationUnknown}, missed(err)
+		return unknown, missed(err)
 	}
 	name := input.Route.Operation.OperationID
 	handle := handlers[name]
 	if handle == nil {
-		return operation{name: fault.OperationUnknown}, missed(routers.ErrPathNotFound)
+		return unknown, missed(routers.ErrPathNotFound)
 	}
-	return operation{name: name, status: statusOfSuccess(input.Route.Operation), handle: handle, input: input}, nil
+	return operation{name: name, handle: handle, vars: input.PathParams, input: input}, nil
+}
+
+// statusOfSuccess returns the status of success of the document's operations that the mock has.
+func (o operation) statusOfSuccess() int {
+	switch {
+	case strings.HasPrefix(o.name, "Create"):
+		return http.StatusCreated
+	case strings.HasPrefix(o.name, "Delete"):
+		return http.StatusNoContent
+	default:
+		return http.StatusOK
+	}
 }
 
 // missed returns the answer to a request without an operation.
@@ -95,36 +105,6 @@ func missed(err error) *apiError {
 		return newError(http.StatusMethodNotAllowed, "%v", err)
 	}
 	return newError(http.StatusNotFound, "%v", err)
-}
-
-func statusOfSuccess(operation *openapi3.Operation) int {
-	for _, text := range slices.Sorted(slices.Values(operation.Responses.Keys())) {
-		if status, err := strconv.Atoi(text); err == nil && status < http.StatusMultipleChoices {
-			return status
-		}
-	}
-	return http.StatusOK
-}
-
-// vars returns the path parameters.
-func (o operation) vars() map[string]string {
-	if o.input == nil {
-		return nil
-	}
-	return o.input.PathParams
-}
-
-// check checks a request against the document.
-func (o operation) check(body []byte) *apiError {
-	if o.input == nil {
-		return nil
-	}
-	if message := openapi.Refusal(o.input, body); message != "" {
-		// Source: the document, with kin-openapi's message, which is STACKIT's: see
-		// terraform-provider-stackit issue 1501.
-		return badRequest("%s", message)
-	}
-	return nil
 }
 
 // decode reads the body into payload. The document has checked its form.

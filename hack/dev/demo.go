@@ -156,20 +156,12 @@ func look(ctx context.Context, env *localenv.Env) (state, error) {
 // running returns nil when there are want machines, all Running, all of this class, each with an ACTIVE server and
 // a Ready Node, and nothing else.
 func (s state) running(want int, class string) error {
-	active, ready := sets.New[string](), sets.New[string]()
+	active, ready, good := sets.New[string](), s.readyNodes(), 0
 	for _, server := range s.servers {
 		if server.Status == iaasmock.StatusActive {
 			active.Insert("stackit://" + server.ProjectID + "/" + server.ID)
 		}
 	}
-	for _, node := range s.nodes {
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-				ready.Insert(node.Name)
-			}
-		}
-	}
-	good := 0
 	for i := range s.machines {
 		machine := &s.machines[i]
 		if machine.Status.CurrentStatus.Phase == v1alpha1.MachineRunning && machine.Spec.Class.Name == class &&
@@ -182,6 +174,19 @@ func (s state) running(want int, class string) error {
 	}
 	return fmt.Errorf("%d of %d machines are Running with an ACTIVE server and a Ready node "+
 		"(there are %d machines, %d servers, %d nodes)", good, want, len(s.machines), len(s.servers), len(s.nodes))
+}
+
+// readyNodes returns the names of the Ready Nodes.
+func (s state) readyNodes() sets.Set[string] {
+	ready := sets.New[string]()
+	for _, node := range s.nodes {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				ready.Insert(node.Name)
+			}
+		}
+	}
+	return ready
 }
 
 // inventory describes all resources.

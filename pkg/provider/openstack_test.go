@@ -219,7 +219,8 @@ func TestMachinesFromOpenStack(t *testing.T) {
 			mark(r, m)
 			r.fromOpenStack("m1")
 		}, call: removes, then: func(r *rig, _ made) {
-			if volumes := r.cloud.Volumes(); !slices.ContainsFunc(volumes, func(v iaasmock.Volume) bool { return v.Name == "m1" }) {
+			volumes := r.cloud.Volumes()
+			if !slices.ContainsFunc(volumes, func(v iaasmock.Volume) bool { return v.Name == "m1" }) {
 				r.t.Errorf("its boot volume is gone: %+v", volumes)
 			}
 		}},

@@ -127,7 +127,8 @@ func (c *StackitClient) UpdateAllowedAddresses(
 	return one(asked, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
-// DeleteNIC deletes a NIC of a Machine that came from OpenStack. The API document does not define an error for a NIC in use.
+// DeleteNIC deletes a NIC of a Machine that came from OpenStack. The API document does not define an
+// error for a NIC in use.
 func (c *StackitClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
 	ctx, asked := c.ask(ctx, callDeleteNIC)
 	err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute()

@@ -46,13 +46,14 @@ func TestTokensThatAreNotSent(t *testing.T) {
 		// token replaces the one that has the claims.
 		token, says string
 	}{
-		"none":                 {says: "not a JWT"},
-		"no JWT":               {token: "s3cr3t", says: "not a JWT"},
-		"too long":             {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
-		"expired":              {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()}, says: "expired at"},
-		"without an end":       {claims: map[string]any{"exp": nil}, says: "no exp"},
-		"without an audience":  {claims: map[string]any{"aud": nil}, says: "no aud"},
-		"an API server's":      {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"}, says: apiServers},
+		"none":                {says: "not a JWT"},
+		"no JWT":              {token: "s3cr3t", says: "not a JWT"},
+		"too long":            {token: strings.Repeat("s3cr3t", maxIdentity), says: "16384 bytes"},
+		"expired":             {claims: map[string]any{"exp": time.Now().Add(-time.Second).Unix()}, says: "expired at"},
+		"without an end":      {claims: map[string]any{"exp": nil}, says: "no exp"},
+		"without an audience": {claims: map[string]any{"aud": nil}, says: "no aud"},
+		"an API server's": {
+			claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"}, says: apiServers},
 		"a short API server's": {claims: map[string]any{"aud": "kubernetes.default.svc"}, says: apiServers},
 		"an API server's among others": {
 			claims: map[string]any{"aud": []string{workload.Audience, "https://kubernetes.default.svc"}}, says: apiServers},

@@ -185,15 +185,21 @@ func publicKeys(jwks []byte) (map[string]any, error) {
 	}
 	keys := map[string]any{}
 	for _, key := range set.Keys {
-		number := func(text string) *big.Int {
-			decoded, _ := base64.RawURLEncoding.DecodeString(text) // what is no number verifies nothing
-			return new(big.Int).SetBytes(decoded)
+		decode := func(text string) []byte {
+			decoded, _ := base64.RawURLEncoding.DecodeString(text) // what cannot be decoded verifies nothing
+			return decoded
 		}
 		switch key.Kty {
 		case "RSA":
-			keys[key.Kid] = &rsa.PublicKey{N: number(key.N), E: int(number(key.E).Int64())}
+			e := new(big.Int).SetBytes(decode(key.E))
+			keys[key.Kid] = &rsa.PublicKey{N: new(big.Int).SetBytes(decode(key.N)), E: int(e.Int64())}
 		case "EC":
-			keys[key.Kid] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(key.X), Y: number(key.Y)}
+			point := slices.Concat([]byte{4}, decode(key.X), decode(key.Y)) // uncompressed
+			public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
+			if err != nil {
+				return nil, fmt.Errorf("key %q: %w", key.Kid, err)
+			}
+			keys[key.Kid] = public
 		default:
 			return nil, fmt.Errorf("key %q has the type %q: must be RSA or EC", key.Kid, key.Kty)
 		}

@@ -60,7 +60,8 @@ func TestAnswersOfFaults(t *testing.T) {
 			kind := map[bool]string{true: "application/json", false: row.kind}[row.kind == ""]
 			got, want := response.Header, row.fault.Header
 			if response.StatusCode != row.status || !strings.Contains(string(body), row.body) ||
-				got.Get("Content-Type") != kind || got.Get("Retry-After") != want.Get("Retry-After") || got.Get("X-Request-Id") != call.RequestID {
+				got.Get("Content-Type") != kind || got.Get("Retry-After") != want.Get("Retry-After") ||
+				got.Get("X-Request-Id") != call.RequestID {
 				t.Errorf("answered %v %q, noted as %+v", response, body, call)
 			}
 			m.create(nil)

@@ -40,7 +40,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // for AnswerDelay, log, answer.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
-	r.Header.Set(requestIDHeader, "req-"+strings.ReplaceAll(c.random.uuid(), "-", "")) // as the gateway does, in place of the client's
+	// As the gateway does, in place of the client's.
+	r.Header.Set(requestIDHeader, "req-"+strings.ReplaceAll(c.random.uuid(), "-", ""))
 	called, miss := find(r)
 	body, err := io.ReadAll(r.Body)
 	if miss == nil && err != nil {

@@ -134,7 +134,7 @@ func changeNIC(nic *nic, payload nicPayload) *apiError {
 
 // deleteNIC deletes a NIC, even if a server has it: the document has no conflict for it.
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
-	err := c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
+	err := c.withNetworkNIC(r, func(nic *nic, _ time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {
 			s.NICIDs = withoutItem(s.NICIDs, nic.ID)
 		}

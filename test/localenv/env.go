@@ -76,14 +76,7 @@ func (e *Env) start(ctx context.Context) (err error) {
 		return err
 	}
 	reportAbandoned(e.settings.progress)
-	if e.dir, err = os.MkdirTemp("", folders); err != nil {
-		return err
-	}
-	if err := errors.Join(os.Mkdir(filepath.Join(e.dir, "logs"), 0o750),
-		os.WriteFile(filepath.Join(e.dir, pidFile), []byte(strconv.Itoa(os.Getpid())), 0o600)); err != nil {
-		return err
-	}
-	if err := e.startCloud(); err != nil {
+	if err := errors.Join(e.makeFolder(), e.startCloud()); err != nil {
 		return err
 	}
 	e.settings.progress("starting etcd and kube-apiserver")
@@ -122,6 +115,15 @@ func (e *Env) start(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// makeFolder makes the environment's folder, which names this process.
+func (e *Env) makeFolder() (err error) {
+	if e.dir, err = os.MkdirTemp("", folders); err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(filepath.Join(e.dir, "logs"), 0o750),
+		os.WriteFile(filepath.Join(e.dir, pidFile), []byte(strconv.Itoa(os.Getpid())), 0o600))
 }
 
 // startCloud serves the mock.

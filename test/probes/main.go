@@ -105,7 +105,9 @@ func (p *probes) run(ctx context.Context, out io.Writer) error {
 }
 
 // create makes a server, with a change to what all have in common.
-func (p *probes) create(ctx context.Context, name string, change func(*iaas.CreateServerPayload)) (*iaas.Server, error) {
+func (p *probes) create(
+	ctx context.Context, name string, change func(*iaas.CreateServerPayload),
+) (*iaas.Server, error) {
 	payload := iaas.CreateServerPayload{
 		Name: "mcm-probe-" + p.name + "-" + name, MachineType: p.MachineType, Labels: map[string]any{label: p.name},
 		Networking: iaas.CreateServerPayloadAllOfNetworking{
@@ -153,7 +155,7 @@ func (p *probes) until(ctx context.Context, done func() bool) string {
 		if time.Since(start) > p.patience || ctx.Err() != nil {
 			return "never"
 		}
-		time.Sleep(p.poll)
+		<-time.After(p.poll)
 	}
 	return fmt.Sprintf("after %.1f s", time.Since(start).Seconds())
 }

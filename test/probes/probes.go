@@ -151,7 +151,8 @@ func (p *probes) imageAlone(ctx context.Context) string {
 
 // errorVolume makes a server that cannot boot: a volume of 1 GB is too small for its image.
 func (p *probes) errorVolume(ctx context.Context) string {
-	made, err := p.create(ctx, "error", func(payload *iaas.CreateServerPayload) { payload.BootVolume.Size = new(int64(1)) })
+	tiny := func(payload *iaas.CreateServerPayload) { payload.BootVolume.Size = new(int64(1)) }
+	made, err := p.create(ctx, "error", tiny)
 	if err != nil {
 		return outcome(err)
 	}
@@ -190,7 +191,7 @@ func (p *probes) idleConnections(ctx context.Context) string {
 	}
 	var seen []string
 	for _, idle := range append([]time.Duration{0}, p.idle...) {
-		time.Sleep(idle)
+		<-time.After(idle)
 		state := "not used"
 		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 			state = map[bool]string{true: "still open", false: "closed before"}[info.Reused]

@@ -168,13 +168,10 @@ var _ = Describe("A class with fallbacks", long, func() {
 		}))
 		deployment := c.newDeployment("fallbacks", "full", 3)
 		Expect(c.Create(ctx, deployment)).To(Succeed())
-		began := time.Now()
 		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(ContainElement(
 			HaveField("Status.LastOperation.Description",
 				ContainSubstring("NoCapacity: c2i.2 in eu01-1; next: c2i.2 in eu01-2"))))
 		Eventually(ctx, c.running).WithTimeout(2 * upTimeout).WithPolling(poll).Should(HaveLen(3))
-		took := time.Since(began)
-		AddReportEntry("all run", took.String())
 		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(And(HaveLen(3),
 			HaveEach(And(HaveField("AvailabilityZone", "eu01-2"), HaveField("Status", iaasmock.StatusActive)))))
 	})

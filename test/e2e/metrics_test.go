@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/monitoring"
 )
 
@@ -30,12 +29,4 @@ func (c *cluster) expectMetricsInUse(ctx context.Context) {
 			}
 		}
 	}).WithTimeout(upTimeout).WithPolling(poll).Should(Succeed())
-}
-
-// expectKnownOperations looks for requests that the sidecar's metrics have no name for.
-func (c *cluster) expectKnownOperations(ctx context.Context) {
-	GinkgoHelper()
-	if c.env.PID(localenv.PartSidecar) != 0 {
-		Expect(readMetrics(ctx, c.env.SidecarMetricsURL())).NotTo(ContainSubstring("UnknownOperation"))
-	}
 }

@@ -110,20 +110,17 @@ func (c *cluster) expectNoTokenInSecrets(ctx SpecContext) {
 // expectMachinesOfUsableNames tries to end the sidecar by a short name, and to fill its log.
 func (c *cluster) expectMachinesOfUsableNames(ctx SpecContext) {
 	GinkgoHelper()
-	machine := func(name, providerID string) *v1alpha1.Machine {
-		made := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name}}
-		made.Spec.ProviderID = providerID
-		return made
-	}
+	const refusal = "must have at most 1,024 characters"
 	awaitRefusal(ctx, "must have at least 5 characters", func(ctx context.Context) error {
-		return c.Create(ctx, machine("m-k2", ""), client.DryRunAll)
+		return c.Create(ctx, c.newMachine("m-k2", "none"), client.DryRunAll)
 	})
-	long := machine("worker", "stackit://"+strings.Repeat("x", 1024))
-	Expect(c.Create(ctx, long)).To(MatchError(ContainSubstring("must have at most 1,024 characters")))
-	long.Spec.ProviderID = ""
-	Expect(c.Create(ctx, long)).To(Succeed())
+	long := c.newMachine("worker", "none")
 	long.Spec.ProviderID = "stackit://" + strings.Repeat("x", 1024)
-	Expect(c.Update(ctx, long)).To(MatchError(ContainSubstring("must have at most 1,024 characters")))
+	Expect(c.Create(ctx, long.DeepCopy())).To(MatchError(ContainSubstring(refusal)))
+	Expect(c.Create(ctx, c.newMachine("worker", "none"))).To(Succeed())
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(long), long)).To(Succeed())
+	long.Spec.ProviderID = "stackit://" + strings.Repeat("x", 1024)
+	Expect(c.Update(ctx, long)).To(MatchError(ContainSubstring(refusal)))
 }
 
 // expectForeignNodesStay tries, as the manager's service account, to change Nodes that are none of its Machines'.

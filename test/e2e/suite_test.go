@@ -130,7 +130,6 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 	}
 	Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty(), "Machines are left")
 	c.expectNothingLeft(ctx)
-	c.expectKnownOperations(ctx)
 	// The machine controller's finalizers go class by class, then Secret by Secret.
 	c.deleteAndAwait(ctx, &v1alpha1.MachineClass{}, &v1alpha1.MachineClassList{})
 	c.deleteAndAwait(ctx, &corev1.Secret{}, &corev1.SecretList{})

@@ -164,35 +164,6 @@ func TestAProjectThatLooksEmpty(t *testing.T) {
 	}
 }
 
-func TestFaultsForOneServer(t *testing.T) {
-	m := openMock(t)
-	id, other := m.create(object{"name": "m1"}), m.create(object{"name": "m2"})
-	for name, row := range map[string]struct {
-		fault iaasmock.Fault
-		posts bool // hits the POST of a server of this name
-	}{"name": {iaasmock.Fault{Server: "m1"}, true}, "ID": {iaasmock.Fault{Server: id}, false}} {
-		row.fault.Status = http.StatusTeapot
-		remove := m.cloud.Inject(row.fault)
-		for _, call := range []struct {
-			method, path string
-			body         any
-			hit          bool
-		}{
-			{"POST", "/servers", serverBody(object{"name": "m1"}), row.posts},
-			{"POST", "/servers", serverBody(object{"name": "m3"}), false},
-			{"GET", "/servers/" + id, nil, true}, {"GET", "/servers/" + other, nil, false},
-			{"GET", "/servers/" + id + "/nics", nil, true}, {"GET", "/nics/" + m.server(id).NICIDs[0], nil, true},
-			{"GET", "/nics/" + m.server(other).NICIDs[0], nil, false}, {"GET", "/nics/" + iaasmock.DefaultNICID, nil, false},
-			{"GET", "/servers", nil, false},
-		} {
-			if got := m.status(call.method, inRegion+call.path, call.body) == http.StatusTeapot; got != call.hit {
-				t.Errorf("by %s: %s %s is hit: %t", name, call.method, call.path, got)
-			}
-		}
-		remove()
-	}
-}
-
 // A limit of calls counts all calls of one source together.
 func TestEachSourceHasALimitOfItsOwn(t *testing.T) {
 	m := openMock(t)
@@ -221,26 +192,6 @@ func TestEachSourceHasALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestFaultsBeginAndEndByTheClock(t *testing.T) {
-	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, After: 10 * time.Second,
-		Duration: 5 * time.Second})
-	for _, step := range []struct {
-		wait time.Duration
-		want int
-	}{
-		{0, 200}, {10*time.Second - 1, 200}, {1, 503}, {5*time.Second - 1, 503}, {1, 200},
-	} {
-		m.clock.Step(step.wait)
-		if got := m.status("GET", inRegion+"/servers", nil); got != step.want {
-			t.Errorf("after %s more: %d, want %d", step.wait, got, step.want)
-		}
-	}
-	if left := m.cloud.Faults(); len(left) > 0 {
-		t.Errorf("left over: %+v", left)
-	}
-}
-
 func TestOperationsOfFaults(t *testing.T) {
 	servers, quotas, elsewhere, token := inRegion+"/servers", inRegion+"/quotas", "/elsewhere", "/token"
 	for operation, hit := range map[string][]string{
@@ -255,37 +206,5 @@ func TestOperationsOfFaults(t *testing.T) {
 				t.Errorf("%q: %s is hit: %t", operation, path, got)
 			}
 		}
-	}
-}
-
-func TestFaultsThatAreWrong(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"operation":"GetServers","status":500}`: `operation: unknown "GetServers"`,
-		`{"status":500,"probability":2}`:          "probability: invalid 2",
-		`{"status":99}`:                           "status: invalid 99",
-		`{"operation":"GetServer"}`:               "the fault does nothing",
-		`{"neverboots":true,"never":1}`:           `unknown field "never"`,
-		`{"delay":"soon"}`:                        "soon",
-		`{"preset":"slow"}`:                       "known: full-zone, no-capacity, random-404",
-		"slow":                                    "known: full-zone, no-capacity, random-404",
-	} {
-		if _, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-}
-
-// The same seed repeats which calls are hit and what servers are made of.
-func TestSameSeedRepeatsARun(t *testing.T) {
-	run := func(seed uint64) (results []string) {
-		m := openMock(t, iaasmock.WithSeed(seed))
-		m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.5})
-		for range 20 {
-			results = append(results, strconv.Itoa(m.status("GET", inRegion+"/servers", nil)), m.create(nil))
-		}
-		return results
-	}
-	if diff := cmp.Diff(run(42), run(42)); diff != "" || cmp.Equal(run(42), run(43)) {
-		t.Errorf("the same seed gives other results, or another seed the same (-first +second):\n%s", diff)
 	}
 }

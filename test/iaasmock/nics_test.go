@@ -59,17 +59,6 @@ func TestAReleasedAddressIsUsedAgainAtOnce(t *testing.T) {
 	m.want(409, "POST", network+"/nics", object{})
 }
 
-func TestAnAddressBelongsToOneNIC(t *testing.T) {
-	m := openMock(t)
-	chosen := m.want(201, "POST", network+"/nics", object{"ipv4": "10.0.7.7"})
-	if chosen["ipv4"] != "10.0.7.7" {
-		t.Errorf("created as %v", chosen)
-	}
-	m.want(409, "POST", network+"/nics", object{"ipv4": "10.0.7.7"})
-	m.want(204, "DELETE", network+"/nics/"+chosen["id"].(string), nil)
-	m.want(201, "POST", network+"/nics", object{"ipv4": "10.0.7.7"})
-}
-
 func TestAddressesMayShowAfterTheServerIsActive(t *testing.T) {
 	m := openMock(t, iaasmock.WithAddressDelay(boot+time.Minute))
 	id := m.create(object{"networking": object{"networkId": iaasmock.DefaultDualStackNetworkID}})

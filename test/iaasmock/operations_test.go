@@ -201,23 +201,6 @@ func TestAnAttachedVolumeIsNotDeletedANICIs(t *testing.T) {
 	}
 }
 
-func TestUnknownCalls(t *testing.T) {
-	m := openMock(t)
-	for _, row := range []struct {
-		code         int
-		method, path string
-	}{
-		{404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {405, "DELETE", inRegion + "/servers"},
-	} {
-		if answer := m.want(row.code, row.method, row.path, nil); answer["code"] != float64(row.code) || answer["msg"] == "" {
-			t.Errorf("%s %s: %v", row.method, row.path, answer)
-		}
-	}
-	if counts := m.cloud.CallCounts(); counts["Unknown"] != 3 || len(counts) != 1 {
-		t.Errorf("counted %v", counts)
-	}
-}
-
 // A server counts until it is gone, for its own project and region.
 func TestQuotas(t *testing.T) {
 	quota := iaasmock.DefaultQuota()

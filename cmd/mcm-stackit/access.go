@@ -5,13 +5,7 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,16 +21,16 @@ import (
 
 // operator returns the Access for commands that use API and control cluster. If the cluster is unreachable,
 // ControlError has the reason.
-func (o *options) operator(ctx context.Context) (*account.Access, error) {
+func (o *options) operator() (*account.Access, error) {
 	if o.configError != nil {
 		return nil, o.configError
 	}
 	result := o.access()
-	o.connect(ctx, result)
+	o.connect(result)
 	return result, nil
 }
 
-// access returns the Access of all commands, without clients for clusters.
+// access returns the Access of all commands, without clients for clusters. It says whose credentials are used.
 func (o *options) access() *account.Access {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
 	if err != nil { // connect reports the same error, if a cluster is used
@@ -53,14 +47,12 @@ func (o *options) access() *account.Access {
 		Sessions: &spi.PluginSPIImpl{
 			Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: spi.NewTransport(),
 		},
-		Namespace:    namespace,
-		SecretName:   o.secret,
-		Direct:       direct,
-		Region:       o.region,
-		ReadTimeout:  o.requestTimeout,
-		Program:      o.program,
-		KubectlFlags: o.kubectlFlags(),
-		Clock:        clock.RealClock{},
+		Namespace:   namespace,
+		SecretName:  o.secret,
+		Direct:      direct,
+		Region:      o.region,
+		ReadTimeout: o.requestTimeout,
+		Clock:       clock.RealClock{},
 	}
 }
 
@@ -76,53 +68,20 @@ func (o *options) contextName() string {
 	return raw.CurrentContext
 }
 
-// kubectlFlags returns the flags with which kubectl reaches the same cluster.
-func (o *options) kubectlFlags() (flags string) {
-	for _, flag := range []struct{ name, value string }{
-		{"kubeconfig", *o.control.KubeConfig}, {"context", o.contextName()}, {"server", *o.control.APIServer},
-	} {
-		if flag.value != "" {
-			flags += " --" + flag.name + " " + quoted(flag.value)
-		}
-	}
-	return flags
-}
-
-var unquoted = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
-
-// quoted quotes a text for a shell, if needed.
-func quoted(text string) string {
-	if unquoted.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// noKubeconfigHost is the cluster that client-go assumes without a kubeconfig: nobody means it.
-const noKubeconfigHost = "http://localhost:8080"
-
 // connect sets the client of the control cluster, or ControlError.
-func (o *options) connect(ctx context.Context, to *account.Access) {
+func (o *options) connect(to *account.Access) {
 	config, err := o.control.ToRESTConfig()
-	if err = cmp.Or(o.kubeconfigError, redact.Error(err)); err != nil {
-		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
+	if err != nil {
+		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", redact.Error(err))
 		return
 	}
-	if config.Host == noKubeconfigHost && *o.control.APIServer == "" && o.contextName() == "" {
-		to.ControlError = errors.New("no kubeconfig with a current context: " +
-			"set --kubeconfig, $KUBECONFIG or --context to the cluster with the Machines")
-		return
-	}
-	to.Control, to.ControlError = o.newClient(ctx, config)
+	to.Control, to.ControlError = newClient(config)
 }
 
-// newClient returns a client for a cluster, after the login plugin has run, if there is one.
-func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Client, error) {
+// newClient returns a client for a cluster.
+func newClient(config *rest.Config) (client.Client, error) {
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 50, 300 // as kubectl does
-	}
-	if err := o.logIn(ctx, config); err != nil {
-		return nil, fmt.Errorf("logging in to cluster %s: %w", config.Host, redact.Error(err))
 	}
 	made, err := client.New(config, client.Options{Scheme: account.Scheme(), Mapper: mapper()})
 	if err != nil {
@@ -143,44 +102,3 @@ func mapper() meta.RESTMapper {
 	}
 	return mapper
 }
-
-// pluginTimeout is the delay after which a running login plugin is named: it may wait for user input.
-const pluginTimeout = time.Second
-
-// logIn runs the login plugin of a kubeconfig, which then caches its credentials for the process. So the time of the
-// login, in a browser for instance, does not count against the cluster's timeout.
-func (o *options) logIn(ctx context.Context, config *rest.Config) error {
-	if config.ExecProvider == nil {
-		return nil
-	}
-	notice := time.AfterFunc(pluginTimeout, func() {
-		o.say("still waiting for the login plugin %s", config.ExecProvider.Command)
-	})
-	defer notice.Stop()
-	plugin := rest.CopyConfig(config)
-	plugin.Timeout = 0
-	plugin.Wrap(func(http.RoundTripper) http.RoundTripper { // no request is sent
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: request}, nil
-		})
-	})
-	transport, err := rest.TransportFor(plugin)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://login.invalid", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
-}
-
-// roundTripper is a function that implements http.RoundTripper.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -27,50 +27,42 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 // deleting is one run of delete server.
 type deleting struct {
 	*options
-	ids     []string
-	target  string
-	context string
-	dryRun  bool
-	// controlHost and targetHost are the API servers in use.
-	controlHost, targetHost string
+	ids    []string
+	target string
+	dryRun bool
 }
 
 func (o *options) newDeleteCommand() *cobra.Command {
-	parent := &cobra.Command{Use: "delete", Short: "Delete orphaned servers", Args: noArguments, RunE: showHelp}
+	parent := &cobra.Command{Use: "delete", Short: "Delete orphaned servers", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() }}
 	d := &deleting{options: o}
 	command := &cobra.Command{
 		Use:   "server ID...",
 		Short: "Delete servers that no Machine and no Node names",
-		Long: `Deletes the servers whose IDs are given, as "list servers --orphans -o name" prints them, and waits until
-they are gone. It is for migrations and restores, when the manager does not run: a running manager
-deletes orphans itself. Each server is checked separately. It is refused unless
+		Long: `Deletes the servers whose IDs are given, one after the other, and waits until each is gone. It is for
+migrations and restores, when the manager does not run: a running manager deletes orphans itself. A server
+is refused unless
 
   no Machine of any namespace names it, by ProviderID, label or name, and a MachineClass of this cluster
     has its cluster label;
-  no Node of the target cluster names it, by ID, name or address, Ready or not, and another Node there runs
-    on a server with the same cluster label: otherwise the target may be the wrong cluster;
+  no Node of the target cluster names it, by ID, name or address, and another Node there runs on a server
+    with the same cluster label: otherwise the target may be the wrong cluster;
   it is older than an hour by the API's clock.
 
-A server without the manager's labels, with two cluster labels of different values or with OpenStack's tag is
-refused, too. The remaining servers are shown, and the value of their cluster label must be typed on a terminal.
-Each server is checked again right before its DELETE, which is retried for 5 s if it fails.
+A server without the manager's labels, with cluster labels of different values, with OpenStack's tag or
+without addresses is refused, too. The others are shown, and the value of their cluster label must be typed
+on a terminal. Each is judged again right before its DELETE.
 
-Exit codes: 0 every server is gone; 1 a server was refused or is still there, or the deletion was not
-confirmed; 2 a server was not found, or its outcome is unknown; 64 wrong usage. With --dry-run: 0 every server
-may be deleted; 1 a server is refused; 2 a server was not found, or could not be read.`,
-		Example: `  # Show which orphans would be deleted
-  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) \
-    --target-kubeconfig target.kubeconfig --dry-run
-
-  # Delete a server, after the value of its cluster label is typed
-  mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig`,
+Exit codes: 0 every server is gone, or may go; 1 one is refused or still there, or the deletion was not
+confirmed; 2 one was not found, or its outcome is unknown; 64 wrong usage.`,
+		Example: `  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) \
+    --target-kubeconfig target.kubeconfig --dry-run`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := d.readArguments(args); err != nil {
 				return err
@@ -88,17 +80,16 @@ may be deleted; 1 a server is refused; 2 a server was not found, or could not be
 			}
 			return err
 		},
-	}
-	command.ValidArgsFunction = func(command *cobra.Command, ids []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return o.completeObjects(command, func(found *list.Result) []string {
-			return serverIDs(slices.DeleteFunc(found.Servers, func(server *list.Server) bool {
-				return !server.IsOrphan() || slices.Contains(ids, server.Name)
-			}))
-		})
+		ValidArgsFunction: func(command *cobra.Command, ids []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return o.completeObjects(command, func(found *list.Result) []string {
+				return serverIDs(slices.DeleteFunc(found.Servers, func(server *list.Server) bool {
+					return !server.IsOrphan() || slices.Contains(ids, server.Name)
+				}))
+			})
+		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&d.target, "target-kubeconfig", "", "kubeconfig of the cluster that the machines join; required")
-	flags.StringVar(&d.context, "target-context", "", "context of --target-kubeconfig (default: its current one)")
 	flags.BoolVar(&d.dryRun, "dry-run", false, "show which servers would be deleted, and exit")
 	parent.AddCommand(command)
 	return parent
@@ -123,36 +114,40 @@ func (d *deleting) readArguments(ids []string) error {
 			d.ids = append(d.ids, id)
 		}
 	}
-	if len(d.ids) > deleteserver.MaxServers {
-		return wrongUsage("%d servers given: must be at most %d at a time", len(d.ids), deleteserver.MaxServers)
-	}
 	return nil
 }
 
 func (d *deleting) run(ctx context.Context) error {
-	access, err := d.connectBoth(ctx)
+	access, err := d.connectBoth()
 	if err != nil {
 		return err
 	}
-	plan, err := deleteserver.Look(ctx, access, d.ids, func(read int) { d.progress("read", read, len(d.ids)) })
+	deletion, problems, err := deleteserver.New(ctx, access)
 	if err != nil {
 		return err
 	}
-	for _, problem := range plan.Problems {
+	for _, problem := range problems {
 		d.say("%v", problem)
 	}
-	for _, server := range plan.Servers {
-		if server.Outcome != "" {
+	var judged, left []*deleteserver.Server
+	for _, id := range d.ids {
+		server, err := deletion.Judge(ctx, id)
+		if err != nil {
+			return err
+		}
+		judged = append(judged, server)
+		if server.Outcome == "" {
+			left = append(left, server)
+		} else {
 			d.report(server)
 		}
 	}
-	left := plan.ToDelete()
 	if len(left) == 0 {
-		return exitWith(deletedExitCode(plan))
+		return exitWith(deletedExitCode(judged))
 	}
-	d.show(plan, left)
+	d.show(left)
 	if d.dryRun {
-		return exitWith(deletedExitCode(plan))
+		return exitWith(deletedExitCode(judged))
 	}
 	cluster, err := onlyCluster(left)
 	switch {
@@ -162,96 +157,77 @@ func (d *deleting) run(ctx context.Context) error {
 		d.say("Nothing was deleted.")
 		return exitWith(report.ExitWrong)
 	}
-	deleted := 0
-	plan.Delete(ctx, func(server *deleteserver.Server) {
+	for _, server := range left {
+		deletion.Delete(ctx, server)
 		d.report(server)
-		deleted++
-		d.progress("done with", deleted, len(left))
-	})
-	return exitWith(deletedExitCode(plan))
-}
-
-// progress reports every tenth server, if there are more than ten: each takes time.
-func (d *deleting) progress(what string, number, of int) {
-	if of > 10 && number%10 == 0 {
-		d.say("%s %d of %d servers", what, number, of)
 	}
+	return exitWith(deletedExitCode(judged))
 }
 
 // onlyCluster returns the value of the servers' cluster label. It is an error if they belong to several clusters.
 func onlyCluster(servers []*deleteserver.Server) (string, error) {
 	var values []string
 	for _, server := range servers {
-		values = slices.AppendSeq(values, maps.Values(account.ClusterLabels(server.Shown.Labels)))
+		values = slices.AppendSeq(values, maps.Values(account.ClusterLabels(server.Evidence.Server.Labels)))
 	}
 	slices.Sort(values)
 	values = slices.Compact(values)
-	if len(values) > 1 {
+	if len(values) != 1 {
 		return "", fmt.Errorf("the servers belong to %d clusters: %s; delete the servers of one cluster at a time",
-			len(values), report.OneLine(strings.Join(values, ", ")))
+			len(values), strings.Join(values, ", "))
 	}
 	return values[0], nil
 }
 
 // connectBoth connects to the control cluster and to the target cluster.
-func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
-	access, err := d.operator(ctx)
+func (d *deleting) connectBoth() (*account.Access, error) {
+	access, err := d.operator()
 	if err != nil {
 		return nil, err
 	}
 	if access.ControlError != nil {
 		return nil, access.ControlError
 	}
-	control, err := d.control.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	d.controlHost = control.Host
-	target, err := d.targetConfig()
+	target, err := targetConfig(d.target)
 	if err != nil {
 		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, redact.Error(err))
 	}
-	d.targetHost, target.Timeout = target.Host, control.Timeout
-	access.Target, err = d.newClient(ctx, target)
+	target.Timeout = d.requestTimeout
+	access.Target, err = newClient(target)
 	return access, err
 }
 
-// targetConfig reads only the file of --target-kubeconfig: for an empty file, the usual loading rules would fall back
-// to a pod's own cluster.
-func (d *deleting) targetConfig() (*rest.Config, error) {
-	file, err := clientcmd.LoadFromFile(d.target)
+// targetConfig reads only the file: for an empty one, the usual loading rules would fall back to a pod's own cluster.
+func targetConfig(path string) (*rest.Config, error) {
+	file, err := clientcmd.LoadFromFile(path)
+	if err == nil {
+		err = clientcmd.ResolveLocalPaths(file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := clientcmd.ResolveLocalPaths(file); err != nil {
-		return nil, err
-	}
-	loader := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil)
-	config, err := loader.ClientConfig()
+	config, err := clientcmd.NewNonInteractiveClientConfig(*file, "", nil, nil).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("the kubeconfig has no cluster, or no current context: add one, or set --target-context")
+		return nil, errors.New("the kubeconfig has no cluster, or no current context")
 	}
 	return config, err
 }
 
-// show prints the servers to delete, and how many Machines and Nodes were checked for references.
-func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server) {
+// show prints the servers to delete, and what they were judged by.
+func (d *deleting) show(servers []*deleteserver.Server) {
 	table := printers.GetNewTabWriter(d.streams.ErrOut)
-	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tCLASS\tPROJECT\tREGION\tWHY")
+	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tAGE\tSTATE\tCLUSTER\tPROJECT\tREGION\tWHY")
 	for _, server := range servers {
-		shown := server.Shown
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n",
-			server.ID, report.OneLine(shown.Name), duration.HumanDuration(server.Date.Sub(shown.CreatedAt)),
-			report.OneLine(shown.Status), report.OneLine(server.Cluster()),
-			report.OneLine(shown.Labels[provider.StackitMachineClassLabel]), server.At.Session.ProjectID, server.At.Region)
+		shown := server.Evidence.Server
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\tno Machine and no Node names it\n", server.ID,
+			report.OneLine(shown.Name), duration.HumanDuration(server.Evidence.Date.Sub(shown.CreatedAt)),
+			report.OneLine(shown.Status), report.OneLine(account.ClusterText(account.ClusterLabels(shown.Labels))),
+			server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()
-	where := " (after a restore, running servers may have lost their Machines)"
-	if len(plan.Namespaces) > 0 {
-		where = " in " + report.Some(plan.Namespaces)
-	}
-	d.say("Context %s (%s) has %s with servers of this cluster%s; %s has %s.", d.contextName(), d.controlHost,
-		report.Count(plan.Machines, "Machine"), where, d.targetHost, report.Count(plan.Nodes, "Node"))
+	last := &servers[len(servers)-1].Evidence
+	d.say("Context %s has %s in all namespaces; after a restore, running servers may have lost theirs. The target has %s.",
+		d.contextName(), report.Count(len(last.Machines), "Machine"), report.Count(len(last.Nodes), "Node"))
 }
 
 // confirm asks for confirmation by typing the cluster's name, so that the user has read which cluster it is.
@@ -280,17 +256,13 @@ func (d *deleting) report(server *deleteserver.Server) {
 	_, _ = fmt.Fprintln(d.streams.Out, report.OneLine(text))
 }
 
-// deletedExitCode returns the exit code for the servers' outcomes.
-func deletedExitCode(plan *deleteserver.Plan) int {
-	code := report.ExitFine
-	for _, server := range plan.Servers {
-		switch server.Outcome {
-		case deleteserver.NotFound, deleteserver.Unknown:
-			return report.ExitUnknown
-		case deleteserver.Refused, deleteserver.StillThere:
-			code = report.ExitWrong
-		case deleteserver.Gone:
-		}
+// deletedExitCode returns the exit code for the servers' outcomes: the highest.
+func deletedExitCode(servers []*deleteserver.Server) (code int) {
+	codes := map[deleteserver.Outcome]int{
+		deleteserver.Refused: report.ExitWrong, deleteserver.StillThere: report.ExitWrong,
+		deleteserver.NotFound: report.ExitUnknown, deleteserver.Unknown: report.ExitUnknown}
+	for _, server := range servers {
+		code = max(code, codes[server.Outcome])
 	}
 	return code
 }

@@ -8,8 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +21,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -32,99 +29,60 @@ import (
 // listing is one run of list.
 type listing struct {
 	*options
-	servers bool
-	output  string
-	cluster string
-	orphans bool
-	all     bool
-	query   list.Query
+	servers, orphans, all bool
+	format                string
+	query                 list.Query
+	// notes are those of the rows of the table.
+	notes []noted
 }
 
-const listLong = `%s
-
-The projects are those of the MachineClasses in the namespace, unless --secret or flags name one.
-Clusters and API are read in parallel, for at most --request-timeout. Values that could not be read
-are "unknown"; the lines below the table say why.%s
-
-Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
-
-// listMachinesLong is the part of listLong about Machines.
-const listMachinesLong = ` READY is what the manager last reported about the Machine's
-Node: the target cluster is not read. Ready Machines of a class share one line if they have no notes,
-unless --all is given.`
-
 func (o *options) newListCommand() *cobra.Command {
-	command := o.newListKindCommand("list", "Show Machines with their servers",
-		`  # The Machines of a namespace; below them, why some are stuck, and the remedies
-  mcm-stackit list -n default
-
-  # The Machines of all namespaces, every 10 seconds:
-  #   watch -n 10 mcm-stackit list -A
-  mcm-stackit list -A
-
-  # All their data, for jq
-  mcm-stackit list -o json`, false)
-	command.AddCommand(
-		o.newListKindCommand("machines", "Show Machines with their servers, as list does",
-			"  mcm-stackit list machines -n default", false),
-		o.newListKindCommand("servers", "Show the servers of the namespace's clusters",
-			`  # The servers of the clusters that a namespace's MachineClasses name
-  mcm-stackit list servers -n default
-
-  # The servers of one cluster, even if its MachineClasses are gone
-  mcm-stackit list servers --cluster kubernetes.io/cluster=shoot--demo--laptop -o wide
-
-  # Servers that no Machine names, in the form that delete server takes
-  mcm-stackit list servers --orphans -o name`, true))
+	command := o.newListKindCommand("list", "Show Machines with their servers, and servers without a Machine", false)
+	servers := o.newListKindCommand("servers", "Show the servers of the namespace's clusters", true)
+	servers.Example = "  mcm-stackit list servers --orphans -o name # in the form that delete server takes"
+	command.AddCommand(o.newListKindCommand("machines", "Show Machines with their servers, as list does", false), servers)
 	return command
 }
 
-func (o *options) newListKindCommand(use, short, example string, servers bool) *cobra.Command {
+func (o *options) newListKindCommand(use, short string, servers bool) *cobra.Command {
 	l := &listing{options: o, servers: servers}
-	about := listMachinesLong
-	if servers {
-		about = ""
-	}
 	command := &cobra.Command{
-		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+".", about), Example: example, Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if l.output != "" && !slices.Contains(formats, l.output) {
-				return wrongUsage("-o must be one of: %s", strings.Join(formats, ", "))
-			}
-			if l.cluster != "" {
-				var err error
-				if l.query.Cluster, err = account.ParseClusterLabel(l.cluster); err != nil {
-					return wrongUsage("--cluster: %v", err)
-				}
-			}
-			return l.run(command.Context())
-		},
+		Use: use, Short: short, Args: cobra.NoArgs,
+		Long: short + `.
+
+The projects are those of the MachineClasses in the namespace, unless --secret or flags name one.
+READY is what the manager last reported about the Machine's Node. Values that could not be read are
+"unknown"; the lines below the table say why. Healthy Machines of a class share a line below it.
+
+Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`,
 	}
+	format, checkFormat := addOutputFlag(command, formatWide, formatJSON, "yaml", formatName)
 	flags := command.Flags()
-	flags.StringVarP(&l.output, "output", "o", "", "print as one of: "+strings.Join(formats, ", "))
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&l.cluster, "cluster", "",
-		"show only the cluster with this label: key=value, with a key that ends in /cluster")
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false,
-		"show all namespaces, and read the projects of all their MachineClasses")
+		"show all namespaces")
 	if servers {
 		flags.BoolVar(&l.orphans, "orphans", false, "only servers that no Machine of any namespace names")
 	} else {
-		flags.BoolVar(&l.all, "all", false,
-			"show each Machine in its own line; by default, ready Machines of a class without notes share one")
+		flags.BoolVar(&l.all, "all", false, "show each healthy Machine in its own line")
+	}
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		l.format = *format
+		if err := checkFormat(); err != nil {
+			return err
+		}
+		return l.run(command.Context())
 	}
 	return command
 }
 
 func (l *listing) run(ctx context.Context) error {
-	access, err := l.operator(ctx)
+	access, err := l.operator()
 	if err != nil {
 		return err
 	}
 	found := list.Read(ctx, access, l.query)
 	if l.orphans {
 		found.Servers = slices.DeleteFunc(found.Servers, func(server *list.Server) bool { return !server.IsOrphan() })
-		found.NotChecked = nil
 	}
 	if err := l.print(found); err != nil {
 		return err
@@ -141,36 +99,37 @@ func unknownExitCode(found *list.Result) int {
 }
 
 func (l *listing) print(found *list.Result) error {
-	if l.output != "" && l.output != formatWide {
+	if l.format != "" && l.format != formatWide {
 		for _, unknown := range found.Unknown {
 			l.say("%s", unknown)
 		}
 		if l.servers {
-			return printObjects(l.options, l.output, found.Servers)
+			return printObjects(l.options, l.format, found.Servers)
 		}
-		return printObjects(l.options, l.output, found.Machines)
+		return printObjects(l.options, l.format, found.Machines)
 	}
-	table := machinesTable(found, l.query.AllNamespaces, l.all)
+	table, below := l.machinesTable(found)
 	if l.servers {
-		table = serversTable(found)
+		table, below = l.serversTable(found), nil
 	}
-	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: l.output == formatWide})
+	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: l.format == formatWide})
 	if err := printer.PrintObj(table, l.streams.Out); err != nil {
 		return err
 	}
-	_, err := io.WriteString(l.streams.Out, belowTable(found, l.servers, l.query.AllNamespaces))
-	return err
+	for _, line := range slices.Concat(below, l.details(), found.Facts, found.Unknown) {
+		if _, err := fmt.Fprintln(l.streams.Out, report.OneLine(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// The values of -o that this file handles by name; "" prints a table.
+// The values of -o that are handled by name; "" prints a table.
 const (
 	formatWide = "wide"
 	formatName = "name"
 	formatJSON = "json"
 )
-
-// formats are all values of -o.
-var formats = []string{formatWide, formatJSON, "yaml", formatName}
 
 // object is a Machine or a Server.
 type object interface {
@@ -180,28 +139,29 @@ type object interface {
 
 // printObjects prints objects as JSON, YAML or names.
 func printObjects[T object](o *options, format string, objects []T) error {
-	if format == formatName {
-		for _, each := range objects {
-			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
-			name := each.GetName()
-			if _, isServer := runtime.Object(each).(*list.Server); isServer {
-				name = shownID(name)
-			}
-			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	all := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
 	for _, each := range objects {
 		all.Items = append(all.Items, runtime.RawExtension{Object: each})
+		if format == formatName {
+			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
+			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, shownID(each)); err != nil {
+				return err
+			}
+		}
 	}
+	if format == formatName {
+		return nil
+	}
+	return printObject(o, format, all)
+}
+
+// printObject prints an object as JSON or YAML.
+func printObject(o *options, format string, object any) error {
 	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(format)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(all)
+	raw, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
@@ -209,214 +169,135 @@ func printObjects[T object](o *options, format string, objects []T) error {
 	return printer.PrintObj(&runtime.Unknown{Raw: withoutControls(raw)}, o.streams.Out)
 }
 
-// shownID is a server's ID, quoted where it is no UUID: nothing deletes such a server.
-func shownID(id string) string {
-	if id == "" || id == list.Unknown || validation.IsUUID(id) {
-		return id
+// shownID is the name of an object; a server's ID is quoted where it is no UUID: nothing deletes such a server.
+func shownID(of metav1.Object) string {
+	if _, isServer := of.(*list.Server); isServer && !validation.IsUUID(of.GetName()) {
+		return strconv.Quote(of.GetName())
 	}
-	return strconv.Quote(id)
+	return of.GetName()
 }
 
 // none is the cell without a value.
 const none = "-"
 
-// columns returns columns with these names; a name that starts with + is shown only by -o wide.
-func columns(names ...string) []metav1.TableColumnDefinition {
-	var all []metav1.TableColumnDefinition
+// newTable returns a table with these columns; a name that starts with + is shown only by -o wide.
+func newTable(names ...string) *metav1.Table {
+	table := &metav1.Table{}
 	for _, name := range names {
 		name, wide := strings.CutPrefix(name, "+")
 		column := metav1.TableColumnDefinition{Name: name, Type: "string"}
 		if wide {
 			column.Priority = 1
 		}
-		all = append(all, column)
+		table.ColumnDefinitions = append(table.ColumnDefinitions, column)
 	}
-	return all
+	return table
 }
 
-// row returns a row with a cell for each text; an empty text becomes none.
-func row(texts ...string) metav1.TableRow {
+// add adds a row about an object to the table, and keeps its notes for the lines below it. An empty text becomes none.
+func (l *listing) add(to *metav1.Table, object metav1.Object, notes []list.Note, texts ...string) {
 	var row metav1.TableRow
 	for _, text := range texts {
-		row.Cells = append(row.Cells, cmp.Or(cell(text), none))
+		row.Cells = append(row.Cells, cmp.Or(report.OneLine(text), none))
 	}
-	return row
+	to.Rows = append(to.Rows, row)
+	for _, note := range notes {
+		l.notes = append(l.notes, noted{shownID(object), note})
+	}
 }
 
-// maxCell is the maximum length of a cell in characters: a ProviderID has 86.
-const maxCell = 200
-
-func cell(text string) string {
-	if shown := []rune(report.OneLine(text)); len(shown) > maxCell {
-		return string(shown[:maxCell]) + "…"
-	}
-	return report.OneLine(text)
-}
-
-// machinesTable has a row for each Machine. Unless all is set, the healthy Machines of a class share one row.
-func machinesTable(found *list.Result, allNamespaces, all bool) *metav1.Table {
+// machinesTable has a row for each Machine and each server without one. Unless all is set, the healthy Machines of a
+// class share a line below it: a row is one object.
+func (l *listing) machinesTable(found *list.Result) (t *metav1.Table, folded []string) {
 	namespace := "+Namespace"
-	if allNamespaces {
+	if l.query.AllNamespaces {
 		namespace = "Namespace"
 	}
-	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Class", "Phase", "Server", "State", "Ready",
-		"Age", "Note", "+Cluster", "+Node")}
-	type class struct{ namespace, name, phase string }
-	healthy := map[class][]*list.Machine{}
+	t = newTable(namespace, "Machine", "Class", "Phase", "Server", "State", "Ready", "Age", "Note", "+Cluster", "+Node")
+	healthy := map[string]int{}
+	alone := slices.Clone(found.Servers)
 	for _, machine := range found.Machines {
-		if of := (class{machine.Namespace, machine.Class, machine.Phase}); machine.IsHealthy() && !all {
-			healthy[of] = append(healthy[of], machine)
-		}
-	}
-	for _, machine := range found.Machines {
-		alike := healthy[class{machine.Namespace, machine.Class, machine.Phase}]
-		switch {
-		case len(alike) < 2 || !machine.IsHealthy():
-		case machine == alike[0]:
-			t.Rows = append(t.Rows, row(machine.Namespace, report.Count(len(alike), "Machine")+" ready", machine.Class,
-				machine.Phase, "", machine.State, string(machine.Ready), "", "", machine.Cluster, ""))
-			continue
-		default:
+		alone = slices.DeleteFunc(alone, func(s *list.Server) bool { return slices.Contains(machine.Servers, s) })
+		if machine.IsHealthy() && !l.all {
+			healthy[machine.Namespace+"/"+machine.Class]++
 			continue
 		}
-		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Class, machine.Phase, shownID(machine.Server),
-			machine.State, string(machine.Ready), age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes),
-			machine.Cluster, machine.Node))
+		id := machine.Server
+		if id != "" && id != list.Unknown {
+			id = shownID(&list.Server{ObjectMeta: metav1.ObjectMeta{Name: id}})
+		}
+		l.add(t, machine, machine.Notes, machine.Namespace, machine.Name, machine.Class, machine.Phase, id, machine.State,
+			string(machine.Ready), age(found.Time, machine), noteCell(machine.Notes), machine.Cluster, machine.Node)
 	}
-	return t
+	for _, server := range alone {
+		l.add(t, server, server.Notes, "", "", server.Class, "", shownID(server), server.State, "",
+			age(found.Time, server), noteCell(server.Notes), server.Cluster, "")
+	}
+	for class, number := range healthy {
+		folded = append(folded, fmt.Sprintf("%s ready of MachineClass %s, not shown without --all",
+			report.Count(number, "Machine"), class))
+	}
+	slices.Sort(folded)
+	return t, folded
 }
 
-func serversTable(found *list.Result) *metav1.Table {
-	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name",
-		"+Namespace", "+Class", "+Cluster", "+Project", "+Region")}
+func (l *listing) serversTable(found *list.Result) *metav1.Table {
+	l.notes = nil
+	t := newTable("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name", "+Namespace", "+Class", "+Cluster",
+		"+Project", "+Region")
 	for _, server := range found.Servers {
-		t.Rows = append(t.Rows, row(shownID(server.Name), server.Machine, server.State,
-			age(found.Time, server.CreationTimestamp.Time), server.MachineType, server.Zone, noteCell(server.Notes),
-			server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
+		l.add(t, server, server.Notes, shownID(server), server.Machine, server.State, age(found.Time, server),
+			server.MachineType, server.Zone, noteCell(server.Notes), server.ServerName, server.MachineNamespace, server.Class,
+			server.Cluster, server.ProjectID, server.Region)
 	}
 	return t
 }
 
-func age(now, created time.Time) string {
+func age(now time.Time, object metav1.Object) string {
+	created := object.GetCreationTimestamp()
 	if created.IsZero() {
 		return none
 	}
-	return duration.HumanDuration(now.Sub(created))
+	return duration.HumanDuration(now.Sub(created.Time))
 }
 
 func noteCell(notes []list.Note) string {
 	var words []string
 	for i := range notes {
-		if word := notes[i].String(); !slices.Contains(words, word) {
-			words = append(words, word)
-		}
+		words = append(words, notes[i].String())
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(slices.Compact(words), ", ")
 }
 
-// belowTable returns the text below a table: explanations of notes, what is unknown, and counts per cluster.
-func belowTable(found *list.Result, servers, allNamespaces bool) string {
-	var text strings.Builder
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
-	for _, detail := range details(found, servers, allNamespaces) {
-		line("\n%v", detail)
-	}
-	if text.Len() > 0 || len(found.Machines)+len(found.Servers) > 0 {
-		line("")
-	}
-	for _, stale := range found.Stale {
-		line("%s", stale)
-	}
-	for _, label := range slices.Sorted(maps.Keys(found.NotChecked)) {
-		line("%s: %s, no MachineClass here: not classified", cmp.Or(report.OneLine(label), "no cluster label"),
-			report.Count(found.NotChecked[label], "server"))
-	}
-	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
-		line("%s read in %s", report.Count(found.Read[place], "server"), place)
-	}
-	for _, unknown := range found.Unknown {
-		line("%s", unknown)
-	}
-	for _, cluster := range found.Clusters {
-		line("%s", clusterLine(found, cluster))
-	}
-	return text.String()
-}
-
-// clusterLine formats the counts of a cluster.
-func clusterLine(found *list.Result, cluster *list.Cluster) string {
-	parts := []string{"Machines unknown", "ready unknown", "servers unknown"}
-	if found.MachinesRead {
-		parts[0], parts[1] = report.Count(cluster.Machines, "Machine"), fmt.Sprintf("%d ready", cluster.Ready)
-		if cluster.Stale {
-			parts[1] = fmt.Sprintf("%d were ready", cluster.Ready)
-		}
-	}
-	if found.ServersRead {
-		parts[2] = report.Count(cluster.Servers, "server")
-	}
-	if cluster.Label == "" {
-		return "no cluster label: " + strings.Join(parts, ", ")
-	}
-	orphans := "orphans unknown"
-	if found.OrphansRead {
-		orphans = report.Count(cluster.Orphans, "orphan")
-	}
-	return report.OneLine(cluster.Label) + ": " + strings.Join(append(parts, orphans), ", ")
-}
-
-// detail is a note that some Machines or servers share.
-type detail struct {
+// noted is a note and the name of its Machine or server.
+type noted struct {
+	name string
 	note list.Note
-	// whose has the names of the Machines, or the IDs of the servers.
-	whose []string
 }
 
-// String formats the note, with the names in one line.
-func (d *detail) String() string {
-	lines := []string{report.OneLine(d.note.String())}
-	for _, line := range [][2]string{
-		{"of", report.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
-	} {
-		if line[1] != "" {
-			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", report.OneLine(line[1])))
+// details returns lines about the notes. Notes of one kind with the same remedy share a line: a full quota stops many
+// Machines at once. It shows the reason of the first.
+func (l *listing) details() (lines []string) {
+	for i, first := range l.notes {
+		isAlike := func(other noted) bool {
+			return other.note.String() == first.note.String() && other.note.Remedy == first.note.Remedy
 		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// details groups the notes of the Machines or servers by cause and remedy: a full quota stops many Machines at once. A
-// group shows the reason of its first note. Two notes of one Machine, about two servers, stay apart: their reasons
-// differ.
-func details(found *list.Result, servers, allNamespaces bool) []*detail {
-	var all []*detail
-	add := func(whose string, notes []list.Note) {
-		for _, note := range notes {
-			if note.Reason == "" || note.Kind == list.NoteUnknown {
-				continue
+		if first.note.Kind == list.NoteUnknown || slices.IndexFunc(l.notes, isAlike) < i { // the lines of unknowns say it
+			continue
+		}
+		var names []string
+		for _, other := range l.notes {
+			if isAlike(other) {
+				names = append(names, other.name)
 			}
-			same := slices.IndexFunc(all, func(other *detail) bool {
-				return other.note.Kind == note.Kind && other.note.About == note.About &&
-					other.note.Cause == note.Cause && other.note.Remedy == note.Remedy && !slices.Contains(other.whose, whose)
-			})
-			if same < 0 {
-				same, all = len(all), append(all, &detail{note: note})
+		}
+		line := fmt.Sprintf("%s (%s): %s", first.note.String(), report.Some(slices.Compact(names)), first.note.Reason)
+		for _, part := range []string{first.note.Cause, first.note.Remedy} {
+			if part != "" {
+				line += "; " + part
 			}
-			all[same].whose = append(all[same].whose, whose)
 		}
+		lines = append(lines, line)
 	}
-	if servers {
-		for _, server := range found.Servers {
-			add(shownID(server.Name), server.Notes)
-		}
-		return all
-	}
-	for _, machine := range found.Machines {
-		name := machine.Name
-		if allNamespaces {
-			name = machine.Namespace + "/" + name
-		}
-		add(name, machine.Notes)
-	}
-	return all
+	return lines
 }

@@ -8,23 +8,22 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// update writes the golden files anew: go test ./cmd/mcm-stackit -update.
-var update = flag.Bool("update", false, "write the golden files anew")
+// update writes the page's generated part anew: go test ./cmd/mcm-stackit -update.
+var update = flag.Bool("update", false, "write generated parts of pages anew")
 
 // asCommand in the environment makes the test binary behave as the command.
 const asCommand = "MCM_STACKIT_TEST_RUN"
@@ -32,11 +31,6 @@ const asCommand = "MCM_STACKIT_TEST_RUN"
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(run())
-	}
-	flag.Parse()
-	// Rows mostly wait: for processes to start, and for the limit of reads.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -46,38 +40,19 @@ var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
 	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
 })
 
-// outcome is what a run of the command left behind.
-type outcome struct {
-	code           int
-	stdout, stderr string
-}
+// aServer is none of any cloud's; noCluster makes the control cluster one that refuses connections.
+const (
+	aServer   = "20000000-0000-4000-8000-000000000001"
+	noCluster = "--server=http://127.0.0.1:1"
+)
 
-// aServer is none of any cloud's.
-const aServer = "20000000-0000-4000-8000-000000000001"
-
-// deleteServer is a command line, deleteTarget one of which the rest is right.
-func deleteServer(words ...string) []string { return append([]string{"delete", "server"}, words...) }
-
-func deleteTarget(words ...string) []string {
-	return append(deleteServer(aServer, "--target-kubeconfig=x", "--dry-run"), words...)
-}
-
-func manyServers(number int) (ids []string) {
-	for i := range number {
-		ids = append(ids, fmt.Sprintf("30000000-0000-4000-8000-%012d", i))
-	}
-	return ids
-}
-
-// invocation is a run of the command.
+// invocation is a run of the command in a process of its own, with no environment but its own, and no kubeconfig.
 type invocation struct {
 	args  []string
 	env   []string
 	stdin string
 }
 
-// command is the command in a process of its own, with no environment but its own, and no
-// kubeconfig.
 func (i invocation) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -93,45 +68,50 @@ func (i invocation) command(t *testing.T) (command *exec.Cmd, stdout, stderr *by
 	return command, stdout, stderr
 }
 
-// run runs the command to its end.
-func (i invocation) run(t *testing.T) outcome {
+// expect runs the command, and wants an exit code, these texts in what it prints, and no secret. It returns standard
+// output.
+func (i invocation) expect(t *testing.T, code int, says ...string) string {
 	t.Helper()
 	command, stdout, stderr := i.command(t)
 	var exit *exec.ExitError
 	if err := command.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
-}
-
-// startMock starts a cloud, and returns the environment that reaches it.
-func startMock(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []string) {
-	t.Helper()
-	cloud := iaasmock.New(options...)
-	key, err := serviceAccountKey()
-	if err == nil {
-		err = cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key)
+	printed := stdout.String() + stderr.String()
+	if got := command.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
 	}
-	if err != nil {
-		t.Fatal(err)
+	for _, text := range says {
+		if !strings.Contains(printed, text) {
+			t.Errorf("nothing says %q", text)
+		}
 	}
-	server := httptest.NewServer(cloud)
-	t.Cleanup(server.Close)
-	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/oauth/v2/token"}
+	for _, secret := range []string{"the-canary", "PRIVATE KEY", "MIIE"} {
+		if strings.Contains(printed, secret) {
+			t.Errorf("a secret was printed: %s", secret)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s:\n%s", strings.Join(i.args, " "), printed)
+	}
+	return stdout.String()
 }
 
 // startProject starts a mock, and returns the environment that reaches it and names its default project, and the file
 // of the key that it names.
 func startProject(t *testing.T) (cloud *iaasmock.Cloud, env []string, path string) {
 	t.Helper()
-	cloud, env = startMock(t)
-	key, _ := serviceAccountKey()
-	path = filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(path, key, 0o600); err != nil {
+	cloud, path = iaasmock.New(iaasmock.WithBootDuration(0)), filepath.Join(t.TempDir(), "key.json")
+	key, err := serviceAccountKey()
+	if err := errors.Join(err, os.WriteFile(path, key, 0o600),
+		cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key)); err != nil {
 		t.Fatal(err)
 	}
-	return cloud, append(env,
-		envProjectID+"="+iaasmock.DefaultProjectID, envRegion+"="+iaasmock.DefaultRegion, envKeyPath+"="+path), path
+	server := httptest.NewServer(cloud)
+	t.Cleanup(server.Close)
+	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/oauth/v2/token",
+		envProjectID + "=" + iaasmock.DefaultProjectID, envRegion + "=" + iaasmock.DefaultRegion,
+		envKeyPath + "=" + path}, path
 }
 
 // inProject are the flags that name the default project, with the key in a file.
@@ -140,80 +120,100 @@ func inProject(key string, args ...string) []string {
 		"--service-account-key-path", key)
 }
 
-// expectGolden compares text with the file of the name in testdata.
-func expectGolden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
+func TestWrongUsage(t *testing.T) {
+	target := "--target-kubeconfig=x"
+	for says, args := range map[string][]string{
+		`unknown command "bogus" for "mcm-stackit"`:      {"bogus"},
+		`unknown command "bogus" for "mcm-stackit list"`: {"list", "bogus"},
+		"--secret cannot be combined with --cloud-only":  {"doctor", "--cloud-only", "--secret", "a"},
+		"unknown flag: --nope":                           {"list", "--nope"},
+		"no server IDs given":                            {"delete", "server", target},
+		"--target-kubeconfig is missing":                 {"delete", "server", aServer, "--dry-run"},
+		"standard input or error is not a terminal":      {"delete", "server", aServer, target},
+		"unknown flag: --yes":                            {"delete", "server", aServer, target, "--yes"},
+		"must be a UUID in lower case, or server/UUID":   {"delete", "server", "machine/a", target, "--dry-run"},
+		"unknown flag: --orphans":                        {"list", "--orphans"},
+		"--request-timeout must be a time with its unit": {"list", "--request-timeout", "abc"},
+		"-o must be one of: wide, json, yaml, name":      {"list", "servers", "-o", "bad"},
+		"-o must be one of: json":                        {"doctor", "-o", "yaml"},
+		"no manifests given: pass files with -f":         {"validate"},
+		`argument "samples": pass each file or folder`:   {"validate", "samples"},
+		"describe needs one Machine or server":           {"describe", "pod", "x"},
+		"--project-id must be a UUID":                    {"list", "--project-id", "mine"},
+		"--region must be a region such as eu01":         {"doctor", "--region", "eu/01"},
+		"credentials without a Secret need all of":       {"list", "--project-id", iaasmock.DefaultProjectID},
+		"--secret cannot be combined with --project-id":  {"list", "--project-id", aServer, "--secret", "a"},
+		"-f is the content of a file, not a path":        {"validate", "-f", `{"token": "the-canary"}`},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			if stdout := (invocation{args: args}).expect(t, report.ExitUsage, says, "--help'."); stdout != "" {
+				t.Errorf("standard output has %q", stdout)
+			}
+		})
 	}
 }
 
-func TestWrongUsage(t *testing.T) {
+// From files to the API: what is printed where, and how it ends.
+func TestValidate(t *testing.T) {
+	cloud, env, _ := startProject(t)
+	good, err := os.ReadFile("../../pkg/operator/validate/testdata/good.yaml")
+	key, keyErr := serviceAccountKey()
+	if err := errors.Join(err, keyErr); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(good), "KEY", strconv.Quote(string(key)), 1)
+	const checked = "Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret: 0 wrong, 0 unknown, 0 hints.\n"
+	invocation{args: []string{"validate", "-f", "-", "--online"}, env: env, stdin: text}.expect(t, 0, checked)
+	cloud.Inject(iaasmock.Fault{Operation: "GetImage", Status: 403})
+	invocation{args: []string{"validate", "-f", "-", "--online", "-o", "json"}, env: env, stdin: text}.expect(t, 0,
+		`"verdict": "hint",`, `"found": "not checked: image 3000`)
+	samples := []string{"validate", "-f", "../../samples"}
+	invocation{args: samples}.expect(t, 1, "wrong    ../../samples/secret.yaml:", ": serviceAccountKey: Invalid value")
+	invocation{args: append(samples, "--allow-missing-secret")}.expect(t, 0, "hint     ../../samples/", " 0 wrong")
+}
+
+func TestDoctor(t *testing.T) {
+	cloud, env, key := startProject(t)
+	fine := invocation{args: []string{"doctor", "--cloud-only"}, env: env}
+	fine.expect(t, 0, "credentials: $STACKIT_PROJECT_ID, $STACKIT_REGION, $STACKIT_SERVICE_ACCOUNT_KEY_PATH\n",
+		"fine     token: granted and accepted\n", "not tried: POST, PATCH", "4 fine, 0 wrong, 0 unknown, 0 hints.\n")
+	fine.args = append(fine.args, "-o", "json")
+	fine.expect(t, 0, `"subject": "token",`, `"notTried": [`)
+	invocation{args: inProject(key, "doctor"), env: env}.expect(t, 2, "credentials: --project-id, --region, --service-acc",
+		"unknown  cluster with the Machines: not checked: ")
+	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
+	fine.expect(t, 1)
+	content := append(env[:4:4], envKeyPath+`={"privateKey": "the-canary"}`)
+	invocation{args: []string{"doctor", "--cloud-only"}, env: content}.expect(t, 64, "is the content of a file")
+}
+
+// What is down is said once, with exit code 2, and the rest is shown.
+func TestWhatIsDown(t *testing.T) {
+	_, env, key := startProject(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("apiVersion: v1\nkind: Config\n  clusters: [\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const read = "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01\n"
+	target := []string{"delete", "server", aServer, "--dry-run", "--target-kubeconfig", broken}
 	for name, row := range map[string]struct {
 		args []string
-		says string
+		says []string
 	}{
-		"unknown command": {[]string{"bogus"}, `unknown command "bogus"`},
-		"unknown list":    {[]string{"list", "bogus"}, `unknown command "bogus"`},
-		"a typo":          {[]string{"docter"}, `unknown command "docter" for "mcm-stackit": did you mean doctor?`},
-		"a typo below": {[]string{"list", "server"},
-			`unknown command "server" for "mcm-stackit list": did you mean servers?`},
-		"a typo before a flag": {[]string{"docter", "--cloud-only"}, `"docter" for "mcm-stackit": did you mean doctor?`},
-		"a typo below, before a flag": {[]string{"delete", "servers", aServer, "--target-kubeconfig", "k"},
-			`unknown command "servers" for "mcm-stackit delete": did you mean server?`},
-		"unknown shell":         {[]string{"completion", "bogus"}, `unknown command "bogus"`},
-		"help for a typo":       {[]string{"help", "docter"}, `for "mcm-stackit": did you mean doctor?`},
-		"help for a typo below": {[]string{"help", "list", "server"}, `unknown command "server" for "mcm-stackit list"`},
-		"Secret without a cluster": {[]string{"doctor", "--cloud-only", "--secret", "a"},
-			"--secret cannot be combined with --cloud-only, which reads no cluster"},
-		"unknown flag":         {[]string{"options", "--nope"}, "unknown flag: --nope"},
-		"delete nothing":       {deleteServer("--target-kubeconfig=x"), "no server IDs given"},
-		"delete without Nodes": {deleteServer(aServer, "--dry-run"), "--target-kubeconfig is missing"},
-		"nobody to ask":        {deleteServer(aServer, "--target-kubeconfig=x"), "standard input or error is not a terminal"},
-		"delete unasked":       {deleteServer(aServer, "--target-kubeconfig=x", "--yes"), "unknown flag: --yes"},
-		"delete 101":           {deleteTarget(manyServers(101)...), "102 servers given: must be at most 100"},
-		"flag of another":      {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
-		"timeout in words":     {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc": must be`},
-		"negative timeout":     {[]string{"options", "--request-timeout", "-3s"}, `--request-timeout is "-3s": must be`},
-		"format of list":       {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
-		"validate nothing": {
-			[]string{"validate", "-n", "default"},
-			"no manifests given: pass files with -f or -k; for a cluster's objects, kubectl get -o yaml | mcm-stackit",
-		},
-		"-k with -f":      {[]string{"validate", "-k", "a", "-f", "b"}, "-k cannot be combined with -f or -R"},
-		"-R without -f":   {[]string{"validate", "-R", "-k", "a"}, "-k cannot be combined with -f or -R"},
-		"file without -f": {[]string{"validate", "samples"}, `argument "samples": pass each file or folder with -f, `},
-		"an expanded pattern": {[]string{"validate", "-f", "dir/a.yaml", "dir/b.yaml"},
-			`argument "dir/b.yaml": pass each file or folder with -f, and quote a pattern: -f 'dir/*.yaml'`},
-		"no cluster label": {[]string{"list", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
-		"no label value": {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"},
-			"not a valid label of a server"},
-		"describe nothing": {[]string{"describe"}, "describe needs one Machine"},
-		"describe another": {[]string{"describe", "pod", "x"}, "describe needs one Machine or server"},
-		"describe two":     {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
-		"describe no name": {[]string{"describe", "machine/"}, "describe needs one Machine"},
-		"cluster of list":  {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
-		"server of delete": {deleteTarget("machine/" + aServer), "must be a UUID"},
-		"project":          {[]string{"list", "--project-id", "mine"}, "--project-id must be a UUID"},
-		"region":           {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
+		"a cluster":       {inProject(key, "list", noCluster), []string{read, "MachineClasses, Machines unknown: "}},
+		"servers":         {inProject(key, "list", "servers", noCluster), []string{read, "connection refused"}},
+		"a kubeconfig":    {inProject(key, "list", "--kubeconfig", broken), []string{read, "reading the kubeconfig"}},
+		"no kubeconfig":   {[]string{"list"}, []string{"Machines, servers unknown: "}},
+		"describe":        {[]string{"describe", "machine", "a", noCluster}, []string{"servers unknown: the cluster with"}},
+		"the target":      {append(target, noCluster), []string{"reading --target-kubeconfig " + broken}},
+		"another Secret":  {[]string{"validate", "-f", "../../samples", "--secret", "a"}, []string{"refused"}},
+		"a key's file":    {inProject("/nowhere", "list"), []string{"key: open /nowhere: no such file"}},
+		"JSON of nothing": {inProject(key, "list", "-o", "json", noCluster), []string{`"items": []`, "Machines unknown: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: row.args}.run(t)
-			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) ||
-				!strings.Contains(got.stderr, "--help'.") {
-				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
-			}
+			invocation{args: row.args, env: env}.expect(t, report.ExitUnknown, row.says...)
 		})
 	}
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -18,137 +17,96 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/validate"
 )
 
-// validateOptions are the flags of validate.
-type validateOptions struct {
-	*options
-	validate.Options
-}
-
 func (o *options) newValidateCommand() *cobra.Command {
-	v := &validateOptions{options: o, Options: validate.Options{Stdin: o.streams.In}}
+	options := validate.Options{Stdin: o.streams.In}
 	files := &genericclioptions.FileNameFlags{
-		Usage:     "file, folder or URL with manifests; - is standard input",
-		Filenames: &[]string{}, Kustomize: new(string), Recursive: new(bool),
+		Usage:     "file, folder or URL; - is standard input",
+		Filenames: &[]string{}, Recursive: new(bool),
 	}
 	command := &cobra.Command{
 		Use:   "validate",
 		Short: "Check MachineClasses, their Secrets, Machines and MachineDeployments",
-		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the
-driver and of machine-controller-manager, and reports errors with file, line, object and
-field. No cluster is read, except for a Secret that --secret names and no file has; pipe in a cluster's
-objects from kubectl get -o yaml. Secrets that no class names are skipped.
+		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments in manifests by the rules of the
+driver and of machine-controller-manager. kubectl's own library reads them. Each line begins with
+wrong, unknown (it could not be checked) or hint (worth knowing), then file, line, object and field.
+No cluster is read, except for a Secret that --secret names and no file has.
 
-A class is checked with its own Secrets; --secret replaces them. --online uses their credentials, unless
---project-id, --region and --service-account-key-path give others.
-
---online checks with the API that everything the classes name exists and fits: region, zone,
-machine type, image, snapshot, volumes, volume class, network, NICs, security groups, affinity
-group, key pair, and the quota for one more machine of each class. It also checks the nodeTemplate,
-by which cluster-autoscaler scales up from zero. Anything that the service account may not read, or that
-the API does not show, is listed as not checked. Nothing is changed.
-
---allow-missing-secret is for CI, where no file has the Secrets: a missing Secret gives only a hint, as does
-a Secret's value with the text replace-me, as in the samples.
+--online also checks with the API, with the credentials of each class's Secret, that everything the
+classes name exists and fits. Nothing is changed. What may not be read is named as not checked.
 
 Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be checked (for
 instance because a Secret is not in the files) and nothing is wrong, 64 wrong usage.`,
-		Example: `  # Files, folders with subfolders, standard input, the output of kustomize
-  mcm-stackit validate -f samples -R
-  mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml
-  mcm-stackit validate -k overlays/production
-
-  # In CI: files without the Secret, or one with placeholders
-  mcm-stackit validate -f samples --allow-missing-secret
-
-  # Check with the API as well
-  mcm-stackit validate -f samples --online
-
-  # The objects of a namespace
-  kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
+		Example: `  mcm-stackit validate -f samples -R --allow-missing-secret
+  kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate --online -f -`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
+			if len(args) > 0 {
+				return wrongUsage("argument %q: pass each file or folder with -f, and quote a pattern: -f 'dir/*.yaml'", args[0])
 			}
-			return wrongUsage("argument %q: pass each file or folder with -f, and quote a pattern: -f 'dir/*.yaml'", args[0])
-		},
-		RunE: func(command *cobra.Command, _ []string) error {
-			v.Files = files.ToOptions()
-			if err := v.check(); err != nil {
-				return err
-			}
-			return v.run(command.Context())
+			return nil
 		},
 	}
-	flags := command.Flags()
-	files.AddFlags(flags)
-	flags.BoolVar(&v.Online, "online", false,
-		"also check with the API that the resources in the classes exist and fit; nothing is changed there")
-	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
-		"exit with 0 if nothing is wrong, but something could not be checked "+
-			"because a Secret is in no file or has a placeholder")
+	files.AddFlags(command.Flags())
+	format, checkFormat := addOutputFlag(command, formatJSON)
+	command.Flags().BoolVar(&options.Online, "online", false,
+		"also check with the API that what the classes name exists and fits")
+	command.Flags().BoolVar(&options.AllowMissingSecret, "allow-missing-secret", false,
+		"a Secret that is in no file, or has the text replace-me, is only a hint")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if options.Files = files.ToOptions(); len(options.Files.Filenames) == 0 {
+			return wrongUsage("no manifests given: pass files with -f; "+
+				"for a cluster's objects, kubectl get -o yaml | %s validate -f -", o.program)
+		}
+		if err := checkFormat(); err != nil {
+			return err
+		}
+		return o.validate(command.Context(), options, *format)
+	}
 	return command
 }
 
-// check refuses flags that exclude each other, and missing files.
-func (v *validateOptions) check() error {
-	named := len(v.Files.Filenames) > 0
-	switch {
-	case !named && v.Files.Kustomize == "":
-		return wrongUsage("no manifests given: pass files with -f or -k; "+
-			"for a cluster's objects, kubectl get -o yaml | %s validate -f -", v.program)
-	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
-		return wrongUsage("-k cannot be combined with -f or -R")
+func (o *options) validate(ctx context.Context, options validate.Options, format string) error {
+	if options.Online && o.configError != nil {
+		return o.configError
 	}
-	return nil
-}
-
-func (v *validateOptions) run(ctx context.Context) error {
-	if v.Online && v.configError != nil {
-		return v.configError
+	access := o.access()
+	if o.secret != "" { // the cluster is not used if a file has the Secret
+		o.connect(access)
 	}
-	access := v.access()
-	if v.secret != "" { // the cluster is not used if a file has the Secret
-		v.connect(ctx, access)
-	}
-	result, err := validate.Run(ctx, access, v.Options)
+	result, err := validate.Run(ctx, access, options)
 	if err != nil {
 		return err
 	}
-	if len(result.NotChecked) > 0 {
-		v.say("Not checked, because validate does not know the kind, or cannot decrypt it: %s",
-			strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
+	if format != "" {
+		if err := printObject(o, format, result); err != nil {
+			return err
+		}
+	} else {
+		for _, found := range result.Findings {
+			_, _ = fmt.Fprintln(o.streams.Out, found)
+		}
 	}
-	v.print(v.streams.Out, result)
+	if len(result.NotChecked) > 0 {
+		o.say("Not checked: %s", counted(result.NotChecked))
+	}
+	o.say("Checked %s: %s", counted(result.Checked), summary(result.Findings))
 	return exitWith(result.Findings.ExitCode())
 }
 
-func (v *validateOptions) print(to io.Writer, result *validate.Result) {
-	for _, found := range result.Findings {
-		_, _ = fmt.Fprintln(to, found)
-	}
-	count := result.Findings.Count()
-	summary := "Checked " + counted(result.Checked)
-	if hints := count[report.Hint]; hints > 0 {
-		summary += ", with " + report.Count(hints, "hint")
-	}
-	switch wrong, unknown := count[report.Wrong], count[report.Unknown]; {
-	case wrong > 0:
-		v.say("%s: %d wrong, %d could not be checked.", summary, wrong, unknown)
-	case unknown > 0:
-		v.say("%s: nothing is wrong, %d could not be checked.", summary, unknown)
-	default:
-		_, _ = fmt.Fprintf(to, "%s: nothing is wrong.\n", summary)
-	}
+// summary formats counts of findings.
+func summary(findings report.Findings) string {
+	count := findings.Count()
+	return fmt.Sprintf("%d wrong, %d unknown, %s.", count[report.Wrong], count[report.Unknown],
+		report.Count(count[report.Hint], "hint"))
 }
 
 // counted formats counts of objects: 2 MachineClasses, 1 Secret.
 func counted(kinds map[string]int) string {
-	if len(kinds) == 0 {
-		return "nothing"
-	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		parts = append(parts, report.Count(kinds[kind], kind))
+	}
+	if len(parts) == 0 {
+		return "nothing"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -23,8 +23,6 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -43,18 +41,14 @@ import (
 type Access struct {
 	// Sessions opens the sessions with the IaaS API.
 	Sessions *spi.PluginSPIImpl
-	// Control is the cluster that holds the Machines; nil if it must not be read, or cannot be reached
-	// (see ControlError).
-	Control client.Client
+	// Control is the cluster that holds the Machines; nil if it must not be read, or for ControlError cannot be.
+	Control      client.Client
+	ControlError error
 	// Namespace is the namespace of the Machines, and of Secrets that are named without one.
 	Namespace string
 	// Target is the cluster that the machines join; nil if it must not be read.
 	Target client.Client
-	// ControlError is the reason why the requested control cluster is not in Control; nil if Control is
-	// set, or if none was requested.
-	ControlError error
-	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; "" means the Secrets of the
-	// classes.
+	// SecretName names the Secret with the credentials, as "[namespace/]name"; "" means the Secrets of the classes.
 	SecretName string
 	// Direct holds credentials given without a Secret; nil if there are none.
 	Direct *Direct
@@ -62,14 +56,7 @@ type Access struct {
 	Region string
 	// ReadTimeout limits one read of the API or a URL, retries included; 0 means no limit.
 	ReadTimeout time.Duration
-	// Program is the name by which the user called the command, such as "mcm-stackit". Printed
-	// commands start with it.
-	Program string
-	// KubectlFlags are the flags with which kubectl reaches Control, quoted for a shell, such as
-	// " --context seed"; "" if no flags are needed.
-	KubectlFlags string
-	// Clock is the clock: the real one, except in tests.
-	Clock clock.Clock
+	Clock       clock.Clock
 }
 
 // Direct is a project, a region and a key given by flags and variables, without a Secret.
@@ -96,8 +83,7 @@ type Account struct {
 	Region  string
 	// Secret holds the credentials as the driver receives them. It must never be printed.
 	Secret *corev1.Secret
-	// Origin describes where the credentials came from, such as "Secret
-	// default/stackit-credentials".
+	// Origin describes where the credentials came from.
 	Origin string
 	// Classes are the classes of the cluster that use this account; empty if the user named the account.
 	Classes []*Class
@@ -111,13 +97,7 @@ func (a *Account) String() string {
 }
 
 // ErrNoCredentials means that neither the user's flags nor a MachineClass give credentials.
-var ErrNoCredentials = errors.New("no credentials")
-
-// Where no cluster is read, no Secret helps.
-var (
-	errNoSecretOrFlags = fmt.Errorf("%w: name a Secret with --secret, or set all of %s", ErrNoCredentials, AllThree)
-	errNoFlags         = fmt.Errorf("%w: set all of %s", ErrNoCredentials, AllThree)
-)
+var ErrNoCredentials = errors.New("no credentials: set all of " + AllThree)
 
 // AllThree lists, for messages, the flags that together give credentials without a Secret.
 const AllThree = "--project-id, --region and --service-account-key-path"
@@ -134,7 +114,7 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 		return []*Account{named}, nil
 	}
 	if o.Control == nil {
-		return nil, []error{cmp.Or(o.ControlError, errNoFlags)}
+		return nil, []error{cmp.Or(o.ControlError, ErrNoCredentials)}
 	}
 	classes, err := o.Classes(ctx, namespace)
 	if err != nil {
@@ -142,12 +122,8 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 	}
 	classes = slices.DeleteFunc(classes, (*Class).IsForeign)
 	if len(classes) == 0 {
-		where := "in any namespace"
-		if namespace != "" {
-			where = "in namespace " + namespace
-		}
-		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: set another namespace with -n; %w",
-			where, errNoSecretOrFlags)}
+		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT: set another namespace with -n, or --secret; %w",
+			ErrNoCredentials)}
 	}
 	for _, class := range classes {
 		account, err := o.accountOf(ctx, class)
@@ -192,12 +168,10 @@ func (e *ClassError) Unwrap() error { return e.Err }
 
 // accountOf returns the account in which the driver works for a class.
 func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) {
-	secret, err := o.SecretOf(ctx, class.MachineClass)
-	if err != nil {
+	if err := o.ReadSecrets(ctx, class); err != nil {
 		return nil, err
 	}
-	origin := strings.Join(append(SecretNames(class.MachineClass), "of MachineClass "+class.Name), " ")
-	account, err := o.Open(secret, provider.Inspect(class.MachineClass, secret).Spec.Region, origin)
+	account, err := o.Open(class.Secret(), class.Inputs.Spec.Region, "the Secret of "+class.Subject())
 	if err != nil {
 		return nil, err
 	}
@@ -222,17 +196,12 @@ func (o *Access) OpenDirect(region string) (*Account, error) {
 }
 
 // Open opens a session with the Secret's credentials. region is the class's region, used unless
-// Access.Region is set; if both are "", the Secret's region is used. origin names the source of the
-// credentials in errors, and becomes the account's Origin.
+// Access.Region is set; if both are "", the Secret's region is used. origin becomes the account's Origin.
 func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, error) {
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
-	if region = cmp.Or(o.Region, region, decoded.Region); region == "" {
-		errs = append(errs,
-			field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
-	} else {
-		errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
-	}
+	region = cmp.Or(o.Region, region, decoded.Region)
+	errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
@@ -241,14 +210,6 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
-}
-
-// ZoneAsRegion returns a text about a region that has the name of a zone, such as eu01-1; "" for other regions.
-func ZoneAsRegion(region string) string {
-	if of := apis.RegionOfZone(region); of != "" {
-		return "is the name of a zone: its region is " + of
-	}
-	return ""
 }
 
 // ErrNoSecret means that a Secret does not exist where the sidecar would read it, in the class's
@@ -262,33 +223,32 @@ func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secr
 		return nil, fmt.Errorf("Secret %s %w for this command, which reads no cluster", key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
-	err := o.Control.Get(ctx, key, secret)
-	if apierrors.IsNotFound(err) {
+	switch err := o.Control.Get(ctx, key, secret); {
+	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return secret, nil
 }
 
-// SecretOf merges the Secrets of a class as the manager does: credentialsSecretRef overrides secretRef (v0.62.1
-// machine_util.go:97, 225). A class without references gets an empty Secret. The manager skips a missing Secret; here
-// it is an error, because its content is unknown.
-func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
-	merged := &corev1.Secret{Data: map[string][]byte{}}
-	for _, ref := range SecretRefs(class) {
+// ReadSecrets reads the Secrets of a class, and decodes it with them. The sidecar reads only Secrets of the class's
+// namespace. The manager skips a missing Secret; here it is an error, because its content is unknown.
+func (o *Access) ReadSecrets(ctx context.Context, class *Class) error {
+	var secrets []*corev1.Secret
+	for _, ref := range SecretRefs(class.MachineClass) {
 		if ref.Namespace != class.Namespace {
-			return nil, fmt.Errorf("Secret %s/%s %w for the sidecar, which reads only Secrets of its own namespace, %s",
+			return fmt.Errorf("Secret %s/%s %w for the sidecar, which reads only Secrets of its own namespace, %s",
 				ref.Namespace, ref.Name, ErrNoSecret, class.Namespace)
 		}
 		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		maps.Copy(merged.Data, secret.Data)
+		secrets = append(secrets, secret)
 	}
-	return merged, nil
+	*class = *NewClass(class.MachineClass, secrets...)
+	return nil
 }
 
 // NamedKey parses "name" or "namespace/name"; without a namespace, Access.Namespace counts.
@@ -306,28 +266,39 @@ func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 		func(ref *corev1.SecretReference) bool { return ref == nil })
 }
 
-// SecretNames returns the names of a class's Secrets, in the form "Secret namespace/name".
-func SecretNames(class *v1alpha1.MachineClass) []string {
-	var names []string
-	for _, ref := range SecretRefs(class) {
-		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
-	}
-	return names
-}
-
-// Class is a MachineClass, decoded without its Secrets.
+// Class is a MachineClass with its Secrets.
 type Class struct {
 	*v1alpha1.MachineClass
+	// Secrets are the class's Secrets in the order in which the manager merges them; nil if any of them is unknown.
+	Secrets []*corev1.Secret
+	// Inputs are the class and its Secrets as the driver decodes them.
 	Inputs *provider.Inputs
 }
 
-// NewClass decodes a MachineClass without its Secrets.
-func NewClass(class *v1alpha1.MachineClass) *Class {
-	return &Class{class, provider.Inspect(class, nil)}
+// NewClass decodes a MachineClass with its Secrets; none if they are unknown.
+func NewClass(class *v1alpha1.MachineClass, secrets ...*corev1.Secret) *Class {
+	made := &Class{MachineClass: class, Secrets: secrets}
+	made.Inputs = provider.Inspect(class, made.Secret())
+	return made
+}
+
+// Secret returns one Secret with the data of all, as the manager merges them: the last value of a key counts (v0.62.1
+// machine_util.go:97, 225).
+func (c *Class) Secret() *corev1.Secret {
+	merged := &corev1.Secret{Data: map[string][]byte{}}
+	for _, secret := range c.Secrets {
+		maps.Copy(merged.Data, secret.Data)
+		for key, value := range secret.StringData {
+			merged.Data[key] = []byte(value)
+		}
+	}
+	return merged
 }
 
 // Subject returns the name of the class for findings: "MachineClass namespace/name".
-func (c *Class) Subject() string { return fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name) }
+func (c *Class) Subject() string {
+	return report.OneLine(fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name))
+}
 
 // IsForeign reports whether the class belongs to another provider. A class without a provider is
 // STACKIT's.
@@ -336,8 +307,7 @@ func (c *Class) IsForeign() bool {
 }
 
 // Classes lists the MachineClasses of the namespace, also those of other providers; "" means all
-// namespaces. It returns ErrNoMachines if the cluster does not have the manager's CRDs, and an error
-// if the namespace does not exist.
+// namespaces. It returns ErrNoMachines if the cluster does not have the manager's CRDs. Secrets are not read.
 func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error) {
 	var list v1alpha1.MachineClassList
 	err := o.list(ctx, "MachineClasses", namespace, &list)
@@ -359,15 +329,10 @@ func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Mac
 func (o *Access) list(ctx context.Context, what, namespace string, into client.ObjectList) error {
 	err := o.Control.List(ctx, into, client.InNamespace(namespace))
 	switch {
-	case err == nil && meta.LenList(into) == 0 && namespace != metav1.NamespaceAll:
-		return o.checkNamespace(ctx, namespace)
 	case err == nil:
 		return nil
 	case apierrors.IsNotFound(err): // of a list: the API server does not have the kind
 		return ErrNoMachines
-	}
-	if namespace != metav1.NamespaceAll {
-		what += " in namespace " + namespace
 	}
 	return fmt.Errorf("listing %s: %w", what, err)
 }
@@ -375,19 +340,6 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 // ErrNoMachines means that the manager's CRDs are not installed in a cluster.
 var ErrNoMachines = errors.New("the resource Machine does not exist in this cluster: " +
 	"it may be the cluster that the machines join; use the cluster with the Machines, in Gardener the seed")
-
-// checkNamespace returns an error if the namespace does not exist. Without the right to read namespaces it returns nil.
-func (o *Access) checkNamespace(ctx context.Context, name string) error {
-	if apierrors.IsNotFound(o.Control.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})) {
-		return fmt.Errorf("namespace %s does not exist: set the namespace of the Machines with -n", name)
-	}
-	return nil
-}
-
-// Kubectl returns the start of a kubectl command for the namespace, quoted for a shell.
-func (o *Access) Kubectl(namespace string) string {
-	return "kubectl" + o.KubectlFlags + " -n " + namespace
-}
 
 // Bounded returns a context that ends after ReadTimeout; if that is 0, it has no deadline of
 // its own.
@@ -490,48 +442,25 @@ func (a *Account) ConsoleLog(ctx context.Context, serverID string) ([]string, er
 	return strings.Split(strings.TrimRight(log.GetOutput(), "\r\n"), "\n"), nil
 }
 
-// Failure returns an API error with the account's Origin and the error text that the manager would
-// get.
-func (a *Account) Failure(err error) error { return fmt.Errorf("%s: %s", a.Origin, FailureText(err)) }
-
-// FailureText returns the error text of an API error that the manager would get.
-func FailureText(err error) string {
-	_, text := provider.Classify(err)
-	return text
+// Failure returns an API error with the account's Origin and the text of Judge.
+func (a *Account) Failure(err error) error {
+	_, text := Judge(err)
+	return fmt.Errorf("%s: %s", a.Origin, text)
 }
 
-// CredentialsRemedy returns the remedy for credentials that cannot be used; "" for a key, where the error contains it.
-func CredentialsRemedy(err *spi.CredentialsError) string {
-	if err.Identity {
-		return "renew the token, or correct the workload identity's fields in the Secret"
+// Judge returns the verdict about an error of the API or the token endpoint, and the error text that the manager would
+// get, which begins with the driver's reason, followed by the runbook's remedy for that reason. Credentials that were
+// refused, or lack a permission, are Wrong; all else is Unknown.
+func Judge(err error) (verdict report.Verdict, text string) {
+	_, text = provider.Classify(err)
+	reason := provider.ReasonIn(text)
+	if row := report.RowOf(string(reason)); row.Remedy != "" {
+		text += "; " + row.Remedy
 	}
-	return ""
-}
-
-// RefusedRemedy reports whether an error of a read means that the account's credentials cannot be used, or were refused
-// by the token endpoint or the API, and returns the remedy; "" if the error contains it.
-func (a *Account) RefusedRemedy(err error) (remedy string, isRefused bool) {
-	var unusable *spi.CredentialsError
-	var token *spi.TokenError
-	switch {
-	case errors.As(err, &unusable):
-		return CredentialsRemedy(unusable), true
-	case errors.As(err, &token):
-		return a.tokenRemedy(), token.Refused
-	default:
-		return "check the clock, and that the endpoints of API and token belong to the same environment of STACKIT",
-			Status(err) == http.StatusUnauthorized && !a.access.Sessions.Config.NoAuth
+	if reason == provider.ReasonCredentialsRefused || reason == provider.ReasonNoPermission {
+		return report.Wrong, text
 	}
-}
-
-// tokenRemedy returns what to do if the token endpoint refuses.
-func (a *Account) tokenRemedy() string {
-	if secret, _ := apis.DecodeSecret(a.Secret.Data); secret.HasIdentity() {
-		return "check that the service account has a federated identity provider " +
-			"with the token's issuer, subject and audience; or correct the clock"
-	}
-	return "create a new key: this key was deleted or deactivated, has expired, " +
-		"or belongs to another environment of STACKIT; or correct the clock"
+	return report.Unknown, text
 }
 
 // keyExpiresSoon is how long before its expiry a key should be replaced.
@@ -540,29 +469,23 @@ const keyExpiresSoon = 14 * 24 * time.Hour
 // CheckKey returns findings about a service-account key that is inactive according to its file, has
 // expired, expires within 14 days, or belongs to a project other than projectID. The caller must set
 // the Subject of each.
-func CheckKey(key *spi.Key, projectID string, now time.Time) report.Findings {
-	const renew = "create a new key of the service account, put its JSON into the Secret, " +
-		"and delete this key once nothing else uses it"
-	var found report.Findings
-	add := func(verdict report.Verdict, remedy, format string, args ...any) {
-		found = append(found, report.Finding{Verdict: verdict, Found: fmt.Sprintf(format, args...), Remedy: remedy})
+func CheckKey(key *spi.Key, projectID string, now time.Time) (found report.Findings) {
+	add := func(verdict report.Verdict, text string) {
+		found = append(found, report.Finding{Verdict: verdict, Found: text})
 	}
-	if key.Inactive {
-		add(report.Wrong, "activate it, or "+renew, "is inactive according to its file")
-	}
+	const renew = "; create a new key of the service account, and put its JSON into the Secret"
 	left, end := key.ValidUntil.Sub(now), key.ValidUntil.UTC().Format(time.DateTime)
 	switch {
+	case key.Inactive:
+		add(report.Wrong, "is inactive according to its file"+renew)
 	case key.ValidUntil.IsZero():
 	case left <= 0:
-		add(report.Wrong, renew, "expired at %s UTC", end)
-	case left < 24*time.Hour:
-		add(report.Hint, renew, "expires at %s UTC, within a day", end)
+		add(report.Wrong, "expired at "+end+" UTC"+renew)
 	case left < keyExpiresSoon:
-		add(report.Hint, renew, "expires at %s UTC, in %s", end, report.Count(int(left/(24*time.Hour)), "day"))
+		add(report.Hint, "expires at "+end+" UTC"+renew)
 	}
 	if key.ProjectID != "" && validation.IsUUID(projectID) && !strings.EqualFold(key.ProjectID, projectID) {
-		add(report.Hint, "correct projectId or the key, unless its service account has permissions in project "+projectID,
-			"belongs to a service account of another project, %.40q", key.ProjectID)
+		add(report.Hint, fmt.Sprintf("belongs to a service account of another project, %.40q", key.ProjectID))
 	}
 	return found
 }

@@ -9,13 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -23,7 +21,7 @@ func TestWhichAccount(t *testing.T) {
 	direct := func(project, region, path string) *account.Direct {
 		return &account.Direct{ProjectID: project, Region: region, KeyPath: path, Origin: "no Secret, but flags"}
 	}
-	const ofClass = iaasmock.DefaultProjectID + " %s Secret shoot--demo/credentials of MachineClass worker"
+	const ofClass = iaasmock.DefaultProjectID + " %s the Secret of MachineClass shoot--demo/worker"
 	for name, row := range map[string]struct {
 		secret, region string
 		direct         *account.Direct
@@ -44,7 +42,7 @@ func TestWhichAccount(t *testing.T) {
 		"flags, the key is no file": {direct: direct(testrig.OtherProject, "eu02", "/nowhere"),
 			want: "reading the service-account key: open /nowhere: no such file"},
 		"a region that is none": {region: "/",
-			want: "MachineClass worker: Secret shoot--demo/credentials of MachineClass worker: region: Invalid"},
+			want: "MachineClass worker: the Secret of MachineClass shoot--demo/worker: region: Invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := testrig.New(t)
@@ -66,72 +64,6 @@ func TestWhichAccount(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
 		})
-	}
-}
-
-const serverID = "20000000-0000-4000-8000-000000000001"
-
-func TestWhoseIs(t *testing.T) {
-	own := []map[string]string{{"other.io/cluster": "x"}, {testrig.ClusterKey: testrig.OwnCluster}}
-	with := func(labels map[string]string, key, value string) map[string]string {
-		labels[key] = value
-		return labels
-	}
-	ownLabels := func() map[string]string { return testrig.Labels("lost", "worker", testrig.OwnCluster) }
-	named := func(providerID string) []v1alpha1.Machine {
-		machine := testrig.Machine("another", "worker", "")
-		machine.Spec.ProviderID = providerID
-		return []v1alpha1.Machine{*machine}
-	}
-	lost := []v1alpha1.Machine{*testrig.Machine("lost", "worker", "")}
-	for name, row := range map[string]struct {
-		server   provider.Server
-		machines []v1alpha1.Machine
-		want     account.Whose
-	}{
-		"no Machine":    {provider.Server{Labels: ownLabels()}, nil, account.Orphan},
-		"being deleted": {provider.Server{Labels: ownLabels(), Status: "DELETING"}, nil, account.Orphan},
-		"the same value under two keys": {provider.Server{Labels: with(ownLabels(), "a.io/cluster", testrig.OwnCluster)}, nil,
-			account.Orphan},
-		"another value under two keys": {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "x")}, nil,
-			account.OtherCluster},
-		"an empty value under two keys": {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "")}, nil,
-			account.OtherCluster},
-		"another cluster": {provider.Server{Labels: testrig.Labels("lost", "worker", "x")}, nil, account.OtherCluster},
-		"no cluster":      {provider.Server{Labels: testrig.Labels("lost", "worker", "")}, nil, account.OtherCluster},
-		"no machine label": {provider.Server{Labels: with(ownLabels(), provider.StackitMachineLabel, "")}, nil,
-			account.Unmanaged},
-		"no class label": {provider.Server{Labels: with(ownLabels(), provider.StackitMachineClassLabel, "")}, nil,
-			account.Unmanaged},
-		"named by the label": {provider.Server{Labels: ownLabels()}, lost, account.OfMachine},
-		"named by the server's own name": {
-			provider.Server{Name: "lost", Labels: with(ownLabels(), provider.StackitMachineLabel, "x")}, lost,
-			account.OfMachine},
-		"named by ID": {provider.Server{ID: serverID, Labels: ownLabels()},
-			named("stackit://" + iaasmock.DefaultProjectID + "/" + serverID), account.OfMachine},
-		"named by OpenStack's ID": {provider.Server{ID: serverID, Labels: ownLabels()},
-			named("openstack:///eu01/" + serverID), account.OfMachine},
-		"named in no form that is known": {provider.Server{ID: serverID, Labels: ownLabels()}, named("x-" + serverID + "/y"),
-			account.OfMachine},
-		"named, and unmanaged": {provider.Server{ID: serverID}, named("stackit://" + serverID), account.OfMachine},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := account.WhoseIs(&row.server, own, account.NewOwners(row.machines)); got != row.want {
-				t.Errorf("got %s, want %s", got, row.want)
-			}
-		})
-	}
-}
-
-func TestNobodyIsAnOrphanWhereNotAllMachinesWereRead(t *testing.T) {
-	owners := account.NewOwners([]v1alpha1.Machine{*testrig.Machine("known", "worker", "")})
-	owners.Incomplete = true
-	for name, want := range map[string]account.Whose{"known": account.OfMachine, "lost": account.Undetermined} {
-		server := &provider.Server{Labels: testrig.Labels(name, "worker", testrig.OwnCluster)}
-		clusters := []map[string]string{{testrig.ClusterKey: testrig.OwnCluster}}
-		if got := account.WhoseIs(server, clusters, owners); got != want {
-			t.Errorf("%s: got %s, want %s", name, got, want)
-		}
 	}
 }
 

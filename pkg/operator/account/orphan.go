@@ -4,7 +4,6 @@
 package account
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
@@ -13,49 +12,9 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
-
-// Whose classifies a server by its owner.
-type Whose string
-
-// The results of WhoseIs, in the order in which they are checked.
-const (
-	// OfMachine means that a Machine names the server (see Owners).
-	OfMachine Whose = "a Machine names it"
-	// Unmanaged means that the server lacks one of the driver's labels.
-	Unmanaged Whose = "it lacks one of the driver's labels"
-	// OtherCluster means that the server does not carry the labels of any of the clusters, or
-	// carries an additional cluster label with another value. An additional label with the same value
-	// is allowed: Gardener writes one value under two keys.
-	OtherCluster Whose = "it belongs to another cluster"
-	// Undetermined means that the server may be an orphan, but the Machines of some namespaces were
-	// not read.
-	Undetermined Whose = "the Machines of all namespaces could not be read"
-	// Orphan means that none of the above is true. The server's age and state do not matter.
-	Orphan Whose = "it is an orphan"
-)
-
-// WhoseIs classifies a server. An orphan carries both labels of the driver and the cluster labels
-// of one of the clusters, carries no cluster label with another value, and is named by no Machine
-// of any namespace.
-func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owners) Whose {
-	switch {
-	case len(owners.Of(server)) > 0:
-		return OfMachine
-	case !IsManaged(server):
-		return Unmanaged
-	case ClusterOf(server, clusters) == nil:
-		return OtherCluster
-	case owners.Incomplete:
-		return Undetermined
-	default:
-		return Orphan
-	}
-}
 
 // Clusters returns the distinct cluster labels of the classes. Classes of other providers and classes with labels that
 // no server can carry are skipped.
@@ -88,15 +47,10 @@ func ClusterOf(server *provider.Server, clusters []map[string]string) map[string
 // Owners finds the Machines that name a server: by a ProviderID in any form, by the server's machine label, or by the
 // server's own name.
 type Owners struct {
-	// Incomplete means that Machines of other namespaces may be missing, so that no server counts
-	// as an orphan.
-	Incomplete bool
-
 	byID, byName map[string][]*v1alpha1.Machine
 }
 
-// NewOwners returns an index of the Machines, which must not be changed afterwards. The caller must
-// set Incomplete unless machines has the Machines of all namespaces.
+// NewOwners returns an index of the Machines, which must not be changed afterwards.
 func NewOwners(machines []v1alpha1.Machine) *Owners {
 	owners := &Owners{byID: map[string][]*v1alpha1.Machine{}, byName: map[string][]*v1alpha1.Machine{}}
 	for i := range machines {
@@ -121,28 +75,6 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 		}
 	}
 	return all
-}
-
-// remedyCollected is the remedy for a server that the manager deletes as an orphan.
-const remedyCollected = "the manager deletes it itself, usually within 15 minutes " +
-	"(--machine-safety-orphan-vms-period): check that the manager is running."
-
-// RemedyOrphan returns the remedy for an orphan and for a second server of a Machine. collected means that the manager
-// deletes the server itself; the driver refuses that for a server with another name than its machine label, and for
-// one with OpenStack's tag.
-func RemedyOrphan(server *provider.Server) (remedy string, collected bool) {
-	var why string
-	label := server.Labels[provider.StackitMachineLabel]
-	switch tag := provider.OpenStackTag(server); {
-	case tag != "":
-		why = "it has OpenStack's tag " + tag
-	case server.Name != label:
-		why = fmt.Sprintf("its name is not %s, the value of its label %s", label, provider.StackitMachineLabel)
-	default:
-		return remedyCollected, true
-	}
-	return fmt.Sprintf("the driver refuses to delete it, because %s: find its owner "+
-		"(kubernetes/runbooks.md#stackitorphanservers)", why), false
 }
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -180,20 +112,6 @@ func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr
 			return found && (rest == "" || rest[0] == '.')
 		})
 	})
-}
-
-// ParseClusterLabel parses one cluster label of the form key=value.
-func ParseClusterLabel(text string) (map[string]string, error) {
-	key, value, _ := strings.Cut(text, "=")
-	if value == "" || !provider.IsClusterLabel(key) {
-		return nil, fmt.Errorf("%q is not a cluster label: must be key=value with a key that ends in /cluster, "+
-			"such as kubernetes.io/cluster=my-cluster", text)
-	}
-	labels := map[string]string{key: value}
-	if errs := validation.ValidateLabels(labels, field.NewPath("label")); len(errs) > 0 {
-		return nil, fmt.Errorf("%q is not a valid label of a server: %w", text, errs.ToAggregate())
-	}
-	return labels, nil
 }
 
 // ClusterLabels returns the labels that name a cluster: their keys end in /cluster.

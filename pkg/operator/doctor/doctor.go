@@ -11,13 +11,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // Doctor checks the credentials and the cluster of an Access. Examine may be called only once.
@@ -33,12 +32,6 @@ type Doctor struct {
 	// of is the account that findings are about; nil for findings about none. accounts counts the accounts.
 	of       *account.Account
 	accounts int
-	// fromOpenStack means that Machines of the namespace came from OpenStack.
-	fromOpenStack bool
-	// unusable has the errors of classes with unusable credentials, by class name.
-	unusable map[string]error
-	// manager and sidecar are nil if no Deployment has them; otherSidecar is nil if there is no other provider's.
-	manager, sidecar, otherSidecar *workload
 }
 
 // Result holds the findings of Examine.
@@ -48,90 +41,84 @@ type Result struct {
 	NotTried []string `json:"notTried"`
 }
 
-// accountChecks run for each account, in the order in which a sidecar would fail.
-var accountChecks = []func(*accountCheck, context.Context){
-	(*accountCheck).checkCredentials,
-	(*accountCheck).checkClock,
-	(*accountCheck).checkToken,
-	(*accountCheck).checkReads,
-}
-
-// clusterChecks run for the cluster with the Machines, in the order in which a sidecar would fail.
-var clusterChecks = []func(*Doctor, context.Context){
-	(*Doctor).checkClasses,
-	(*Doctor).checkDeployments,
-	(*Doctor).checkLeases,
-	(*Doctor).checkTarget,
-}
-
-// Examine runs all checks, changes nothing, and returns their findings in the order of the checks. A
+// Examine runs all checks in the order in which a sidecar would fail, changes nothing, and returns their findings. A
 // check that was not possible appears as an Unknown finding or in NotTried.
 func (d *Doctor) Examine(ctx context.Context) *Result {
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
-	for _, check := range clusterChecks {
-		if d.Control != nil {
-			check(d, ctx)
-		}
+	if d.Control != nil {
+		d.checkClasses(ctx)
+		d.notTried("whether manager and sidecar run: kubectl shows their Deployments and leases")
 	}
+	d.notTried("the sidecar's login to the target cluster")
 	d.notTried("POST, PATCH and DELETE: " +
 		"creating, changing and deleting needs iaas.server.create, iaas.server.delete and iaas.nic.update")
 	return &d.result
 }
 
-// reachCluster reads the Machines, to find out whether the cluster answers, and whether any came from OpenStack, which
-// need additional reads.
+// reachCluster reads the Machines, to find out whether the cluster answers.
 func (d *Doctor) reachCluster(ctx context.Context) {
-	var machines []v1alpha1.Machine
 	if d.Control != nil {
-		var err error
 		var status apierrors.APIStatus
-		if machines, err = d.Machines(ctx, d.Namespace); err != nil && errors.As(err, &status) {
+		if _, err := d.Machines(ctx, d.Namespace); err != nil && errors.As(err, &status) {
 			d.unread("Machines", err)
 		} else if err != nil {
 			d.Control, d.ControlError = nil, err
 		}
 	}
 	if d.ControlError != nil && d.Control == nil {
-		d.unknown("cluster with the Machines", "not checked: "+d.ControlError.Error(),
-			"name a kubeconfig with --kubeconfig; --cloud-only checks only the API")
+		d.unknown("cluster with the Machines", "not checked: "+d.ControlError.Error()+
+			"; name a kubeconfig with --kubeconfig, or check only the API with --cloud-only")
 	} else if d.Control == nil {
 		d.notTried("the cluster with the Machines")
-	}
-	for i := range machines {
-		d.fromOpenStack = d.fromOpenStack || provider.CameFromOpenStack(&machines[i])
 	}
 }
 
 func (d *Doctor) examineAccounts(ctx context.Context) {
 	if d.ConfigError != nil {
-		d.wrong("environment", "the API is not called: "+d.ConfigError.Error(), "correct the variable")
+		d.wrong("environment", "the API is not called: "+d.ConfigError.Error())
 		return
 	}
 	accounts, problems := d.Accounts(ctx, d.Namespace)
 	d.accounts = len(accounts)
-	d.unusable = map[string]error{}
 	for _, problem := range problems {
-		var class *account.ClassError
-		if errors.As(problem, &class) {
-			d.unusable[class.Class.Name] = class.Err // reported with the class
-		} else {
-			d.reportCredentials(subjectCredentials, problem)
+		if class := (*account.ClassError)(nil); !errors.As(problem, &class) { // else it is reported with the class
+			d.reportNoAccount(problem)
 		}
 	}
 	for _, in := range accounts {
 		d.of = in
 		secret, _ := apis.DecodeSecret(in.Secret.Data)
-		p := &accountCheck{Doctor: d, Account: in, secret: secret}
-		for _, check := range accountChecks {
-			check(p, ctx)
-		}
+		(&accountCheck{Doctor: d, Account: in, secret: secret}).run(ctx)
 	}
 	d.of = nil
 }
 
-func (d *Doctor) report(verdict report.Verdict, subject, found, remedy string) {
-	made := report.Finding{Verdict: verdict, Subject: subject, Found: report.OneLine(found), Remedy: remedy}
+// reportNoAccount reports why there is no account.
+func (d *Doctor) reportNoAccount(problem error) {
+	const subject = "credentials"
+	var status apierrors.APIStatus
+	var unusable *spi.CredentialsError
+	switch {
+	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
+		d.notTried("the API: its credentials are in the cluster's MachineClasses, which cannot be read: give them by flags")
+	case errors.As(problem, &status):
+		d.unread(subject, problem)
+	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
+		d.unknown(subject, problem.Error())
+	case errors.As(problem, &unusable):
+		_, text := account.Judge(unusable)
+		d.wrong(subject, text)
+	default:
+		d.wrong(subject, problem.Error())
+	}
+}
+
+func (d *Doctor) report(verdict report.Verdict, subject, found string) {
+	d.add(report.Finding{Verdict: verdict, Subject: subject, Found: report.OneLine(found)})
+}
+
+func (d *Doctor) add(made report.Finding) {
 	if d.of != nil && d.accounts > 1 {
 		made.Subject += fmt.Sprintf(" (%v)", d.of)
 	}
@@ -141,14 +128,10 @@ func (d *Doctor) report(verdict report.Verdict, subject, found, remedy string) {
 	}
 }
 
-func (d *Doctor) fine(subject, found string) { d.report(report.Fine, subject, found, "") }
-func (d *Doctor) wrong(subject, found, remedy string) {
-	d.report(report.Wrong, subject, found, remedy)
-}
-func (d *Doctor) unknown(subject, found, remedy string) {
-	d.report(report.Unknown, subject, found, remedy)
-}
-func (d *Doctor) hint(subject, found, remedy string) { d.report(report.Hint, subject, found, remedy) }
+func (d *Doctor) fine(subject, found string)    { d.report(report.Fine, subject, found) }
+func (d *Doctor) wrong(subject, found string)   { d.report(report.Wrong, subject, found) }
+func (d *Doctor) unknown(subject, found string) { d.report(report.Unknown, subject, found) }
+func (d *Doctor) hint(subject, found string)    { d.report(report.Hint, subject, found) }
 
 // notTried records once what was not tried.
 func (d *Doctor) notTried(what string) {
@@ -159,9 +142,5 @@ func (d *Doctor) notTried(what string) {
 
 // unread reports a failed read of a cluster. The API server's refusals name the missing right.
 func (d *Doctor) unread(subject string, err error) {
-	remedy := ""
-	if apierrors.IsForbidden(err) {
-		remedy = "log in as a user who has this permission, or ask for it"
-	}
-	d.unknown(subject, "cannot be read: "+err.Error(), remedy)
+	d.unknown(subject, "cannot be read: "+err.Error())
 }

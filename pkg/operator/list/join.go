@@ -31,8 +31,6 @@ type serverView struct {
 	*provider.Server
 
 	at *place
-	// whose classifies the server, as far as the Machines and classes were read.
-	whose account.Whose
 	// named are the Machines of any cluster that name the server.
 	named []*machineView
 	// owner is the Machine that the server belongs to; nil if there is none or it is unknown.
@@ -45,27 +43,31 @@ type serverView struct {
 
 func (s *observation) join() {
 	s.clusters = account.Clusters(s.classes)
-	if s.query.Cluster != nil {
-		s.clusters = []map[string]string{s.query.Cluster}
-	}
 	// Of two Machines with one name, the Machine in Namespace is the likelier owner.
 	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
-		return cmp.Compare(last(a.Namespace != s.Namespace), last(b.Namespace != s.Namespace))
+		return compare(a.Namespace != s.Namespace, b.Namespace != s.Namespace)
 	})
 	owners := account.NewOwners(s.machines)
-	owners.Incomplete = !s.allMachinesRead
 	views := map[*v1alpha1.Machine]*machineView{}
 	s.serverViews, s.machineViews = nil, nil
 	for i := range s.machines {
 		machine := &machineView{Machine: &s.machines[i]}
-		machine.class = s.classOf(machine.Machine)
+		at := slices.IndexFunc(s.classes, func(class *account.Class) bool {
+			return class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name
+		})
+		if at >= 0 {
+			machine.class = s.classes[at]
+		}
 		s.machineViews = append(s.machineViews, machine)
 		views[machine.Machine] = machine
 	}
 	for _, at := range s.places {
 		for i := range at.servers {
+			isKnown := func(known *serverView) bool { return known.ID == at.servers[i].ID }
+			if slices.ContainsFunc(s.serverViews, isKnown) { // by another key of the project
+				continue
+			}
 			server := &serverView{Server: &at.servers[i], at: at}
-			server.whose = account.WhoseIs(server.Server, s.clusters, owners)
 			for _, machine := range owners.Of(server.Server) {
 				server.named = append(server.named, views[machine])
 			}
@@ -74,14 +76,17 @@ func (s *observation) join() {
 		}
 	}
 	for _, machine := range s.machineViews {
-		slices.SortStableFunc(machine.servers, compareServers)
+		slices.SortStableFunc(machine.servers, func(a, b *serverView) int {
+			return cmp.Or(compare(!a.byID, !b.byID), compare(a.IsDeleting(), b.IsDeleting()),
+				provider.CompareServers(a.Server, b.Server))
+		})
 	}
 }
 
 // findOwner sets the owner to one of the Machines that name the server.
 func (v *serverView) findOwner() {
 	for _, machine := range v.named { // of two, that of the server's label
-		id, err := providerid.Parse(machine.Spec.ProviderID, v.at.project)
+		id, err := providerid.Parse(machine.Spec.ProviderID, v.at.Session.ProjectID)
 		if err == nil && id == v.ID && (v.owner == nil || machine.Name == v.Labels[provider.StackitMachineLabel]) {
 			v.owner, v.byID = machine, true
 		}
@@ -96,47 +101,16 @@ func (v *serverView) findOwner() {
 	}
 }
 
-// last returns a sort key: true sorts behind false.
-func last(isSo bool) int {
-	if isSo {
-		return 1
-	}
-	return 0
+// compare sorts true behind false.
+func compare(a, b bool) int {
+	number := map[bool]int{true: 1}
+	return cmp.Compare(number[a], number[b])
 }
 
-// compareServers sorts a Machine's servers: the server of the ProviderID first, then in the order in which the driver
-// chooses, servers not being deleted first.
-func compareServers(a, b *serverView) int {
-	return cmp.Or(
-		cmp.Compare(last(!a.byID), last(!b.byID)),
-		cmp.Compare(last(a.IsDeleting()), last(b.IsDeleting())),
-		provider.CompareServers(a.Server, b.Server))
-}
-
-func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {
-	for _, class := range s.classes {
-		if class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name {
-			return class
-		}
-	}
-	return nil
-}
-
-// inScope reports whether the query covers a namespace.
-func (s *observation) inScope(namespace string) bool {
-	return s.scope == metav1.NamespaceAll || s.scope == namespace
-}
-
-// isAsked reports whether a Machine is shown: its class or one of its servers belongs to the query's cluster. No
-// Machine is shown for a query about a server.
+// isAsked reports whether a Machine is shown. None is for a query about a server.
 func (s *observation) isAsked(machine *machineView) bool {
-	if s.query.Server != "" {
-		return false
-	}
-	ofCluster := s.query.Cluster == nil || account.Carries(machine.clusterLabels(), s.query.Cluster) ||
-		slices.ContainsFunc(machine.servers,
-			func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
-	return s.inScope(machine.Namespace) && ofCluster && (s.query.Machine == "" || s.query.Machine == machine.Name)
+	return s.query.Server == "" && (s.scope == metav1.NamespaceAll || s.scope == machine.Namespace) &&
+		(s.query.Machine == "" || s.query.Machine == machine.Name)
 }
 
 // isShown reports whether a server is shown: a Machine that is shown names it, or it is a managed server of a checked
@@ -149,34 +123,25 @@ func (s *observation) isShown(server *serverView) bool {
 		return true
 	}
 	return account.IsManaged(server.Server) && s.query.Machine == "" &&
-		(account.ClusterOf(server.Server, s.clusters) != nil || !s.classesRead && s.query.Cluster == nil)
+		(account.ClusterOf(server.Server, s.clusters) != nil || !s.classesRead)
 }
 
 // placeOf returns the place of the Machine's server according to its class; nil if that is unknown or the servers there
-// were not read.
+// were not read. An account named by the user counts if the Machine's ProviderID has its project, and the class has no
+// other region.
 func (s *observation) placeOf(machine *machineView) *place {
 	for _, at := range s.places {
-		if at.used != nil &&
-			slices.ContainsFunc(at.accounts, func(a *account.Account) bool { return isAccountOf(a, machine) }) {
+		if machine.class == nil || !at.isRead {
+			continue
+		}
+		isOf := func(class *account.Class) bool { return class.Subject() == machine.class.Subject() }
+		region := machine.class.Inputs.Spec.Region
+		if slices.ContainsFunc(at.Classes, isOf) || len(at.Classes) == 0 && (region == "" || region == at.Region) &&
+			strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(at.Session.ProjectID, "")) {
 			return at
 		}
 	}
 	return nil
-}
-
-// isAccountOf reports whether an account is that of the Machine's class. An account named by the user counts if the
-// Machine's ProviderID has its project, and the class has no other region.
-func isAccountOf(a *account.Account, machine *machineView) bool {
-	if machine.class == nil {
-		return false
-	}
-	if len(a.Classes) > 0 {
-		return slices.ContainsFunc(a.Classes,
-			func(class *account.Class) bool { return class.Subject() == machine.class.Subject() })
-	}
-	region := machine.class.Inputs.Spec.Region
-	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) &&
-		(region == "" || region == a.Region)
 }
 
 // server returns the Machine's server; nil if none was found.
@@ -187,51 +152,25 @@ func (m *machineView) server() *serverView {
 	return m.servers[0]
 }
 
-// mayWaitForServer reports whether a Machine may not have a server yet. The manager's orphan collector makes the same
-// assumption for these phases (v0.62.1 machine_safety.go:247).
-func (m *machineView) mayWaitForServer() bool {
-	phase := m.Status.CurrentStatus.Phase
-	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
-}
-
-// namesInAnotherForm reports whether the ProviderID has the server's ID in a form that the driver refuses.
-func (m *machineView) namesInAnotherForm(server *serverView) bool {
-	return !server.byID && slices.Contains(account.IDsIn(m.Spec.ProviderID), server.ID)
-}
-
-// clusterLabels are those of the Machine's class; nil if they are not known.
-func (m *machineView) clusterLabels() map[string]string {
-	if !m.knowsClass() {
-		return nil
-	}
-	return m.class.Inputs.ClusterLabels
-}
-
-// knowsClass reports whether the labels of the Machine's class are known.
-func (m *machineView) knowsClass() bool { return m.class != nil && m.class.Inputs.ClusterLabels != nil }
-
 // specLabels returns the labels of the Machine's class. If they are unknown, it returns the server's own cluster
 // labels, which then match by definition.
-func (m *machineView) specLabels(server *provider.Server) map[string]string {
-	if m.knowsClass() {
-		return m.class.Inputs.Spec.Labels
+func (m *machineView) specLabels(server *provider.Server) (labels map[string]string, isKnown bool) {
+	if m.class != nil && m.class.Inputs.ClusterLabels != nil {
+		return m.class.Inputs.Spec.Labels, true
 	}
-	return account.ClusterLabels(server.Labels)
+	return account.ClusterLabels(server.Labels), false
 }
 
 // findsByName reports whether the driver would find the server by the Machine's name. If the class is unknown, the
 // server must carry the class's name. For a Machine from OpenStack without a ProviderID, the server's name is enough.
 func (m *machineView) findsByName(server *provider.Server) bool {
-	class, labels := m.Spec.Class.Name, m.specLabels(server)
-	byNameAlone := provider.CameFromOpenStack(m.Machine) && m.Spec.ProviderID == "" && m.knowsClass() &&
-		provider.IsByName(m.Name, labels, server.Name, server.Labels, server.Metadata)
-	return byNameAlone || (m.knowsClass() || server.Labels[provider.StackitMachineClassLabel] == class) &&
-		provider.FoundByName(m.Name, class, labels, server)
-}
-
-// checkOwned applies the driver's ownership check.
-func (m *machineView) checkOwned(server *provider.Server, byID bool) error {
-	return provider.CheckOwned(m.Name, m.Spec.Class.Name, m.specLabels(server), server, byID)
+	labels, isKnown := m.specLabels(server)
+	if isKnown && provider.CameFromOpenStack(m.Machine) && m.Spec.ProviderID == "" &&
+		provider.IsByName(m.Name, labels, server.Name, server.Labels, server.Metadata) {
+		return true
+	}
+	return (isKnown || server.Labels[provider.StackitMachineClassLabel] == m.Spec.Class.Name) &&
+		provider.FoundByName(m.Name, m.Spec.Class.Name, labels, server)
 }
 
 // lastSegment returns the part of a ProviderID that holds the server's ID.

@@ -7,6 +7,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -63,27 +64,15 @@ type Finding struct {
 	Position Position `json:"position,omitzero"`
 	// Field is the path of the field concerned; "" if there is none.
 	Field string `json:"field,omitempty"`
-	// Found describes in one line what was found.
+	// Found describes in one line what was found, and how to fix it.
 	Found string `json:"found"`
-	// Remedy is the correct value, or how to fix the problem; "" if Found contains it.
-	Remedy string `json:"remedy,omitempty"`
 }
 
-// String returns the finding as compilers write it: file:line:column: subject: field: found; remedy.
+// String returns the finding in one line, the verdict first: verdict file:line:column: subject: field: found.
 func (f Finding) String() string {
-	var parts []string
-	if f.Position != (Position{}) {
-		parts = append(parts, f.Position.String())
-	}
-	parts = append(parts, f.Subject)
-	if f.Field != "" {
-		parts = append(parts, f.Field)
-	}
-	text := strings.Join(append(parts, f.Found), ": ")
-	if f.Remedy != "" {
-		text += "; " + f.Remedy
-	}
-	return text
+	parts := slices.DeleteFunc([]string{f.Position.String(), f.Subject, f.Field, f.Found},
+		func(part string) bool { return part == "" })
+	return fmt.Sprintf("%-7s  %s", f.Verdict, strings.Join(parts, ": "))
 }
 
 // Findings holds the findings of a command, in the order of its checks.

@@ -1,24 +1,33 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validate checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the driver, of
-// machine-controller-manager and, on request, of the API.
+// Package validate checks the MachineClasses, Secrets, Machines and MachineDeployments in manifests. kubectl's own
+// library reads them, so that it checks what kubectl would apply.
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/check"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
@@ -28,199 +37,322 @@ type Options struct {
 	Files resource.FilenameOptions
 	// Stdin is the content of the file name "-".
 	Stdin io.Reader
-	// Online also checks with the API that the resources that the classes name exist and fit, and that
-	// the quota suffices. It changes nothing there.
+	// Online also checks with the API that what the classes name exists and fits. It changes nothing there.
 	Online bool
-	// AllowMissingSecret turns two kinds of findings into Hints: Unknown ones about a missing Secret,
-	// and all about a Secret's value that has the placeholder replace-me.
+	// AllowMissingSecret is for CI, where no file has the Secrets: a missing one is only a hint, and one with the text
+	// replace-me, or encrypted by SOPS, is missing.
 	AllowMissingSecret bool
 }
 
 // Result holds the findings of Run.
 type Result struct {
-	Findings report.Findings
-	// Checked counts the checked objects by kind, with only the Secrets that a class uses.
-	// NotChecked counts objects of other kinds and encrypted Secrets, by kind and apiVersion.
-	Checked, NotChecked map[string]int
+	Findings report.Findings `json:"findings"`
+	// Checked and NotChecked count objects, by kind and by kind and apiVersion.
+	Checked    map[string]int `json:"checked"`
+	NotChecked map[string]int `json:"notChecked"`
 }
+
+// Kinds that are checked.
+const (
+	kindSecret     = "Secret"
+	kindClass      = "MachineClass"
+	kindMachine    = "Machine"
+	kindDeployment = "MachineDeployment"
+)
 
 // validator is one call of Run.
 type validator struct {
 	*account.Access
 	options Options
 	result  *Result
-	// files maps file names to their order. reported has the text of each finding made, so that a Secret of several
-	// classes is reported once.
-	files    map[string]int
-	reported map[string]bool
-	objects  []*object
-	// named is the Secret named by SecretName, which replaces the classes' own; nil if SecretName is empty.
-	named *object
-	// classes are in the order in which they were checked.
-	classes []*classCheck
+	secrets map[client.ObjectKey]*corev1.Secret
+	classes []*account.Class
+	// sources maps the subjects of findings to the sources of their objects.
+	sources map[string]*source
+	// references are the classes that Machines and MachineDeployments name.
+	references []reference
 }
 
-// Run checks the objects in the manifests. The Access gives the credentials, the Secret that replaces the classes' own
-// (SecretName), and the clock. Run returns an error only if it cannot get that Secret: an unreadable manifest is a
-// Finding.
+// reference is a class that an object names in a field.
+type reference struct {
+	subject, field string
+	class          client.ObjectKey
+}
+
+// Run checks the objects in the manifests. It returns an error only if it cannot get the Secret of SecretName.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
-	v := &validator{
-		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{},
-		result: &Result{Checked: map[string]int{}, NotChecked: map[string]int{}},
+	v := &validator{Access: o, options: options, secrets: map[client.ObjectKey]*corev1.Secret{},
+		sources: map[string]*source{}, result: &Result{Checked: map[string]int{}, NotChecked: map[string]int{}}}
+	for _, path := range v.paths() {
+		v.read(ctx, path)
 	}
-	if err := v.gather(ctx); err != nil {
-		return nil, err
+	for _, class := range v.classes {
+		if err := v.findSecrets(ctx, class); err != nil {
+			return nil, err
+		}
+		v.add(check.Class(class, o.Sessions, o.Clock)...)
 	}
-	for _, isClass := range []bool{true, false} { // Machines are compared with their classes
-		for _, object := range v.objects {
-			if isClass == (object.kind == kindClass) {
-				v.check(object)
-			}
+	for _, to := range v.references {
+		isGiven := func(class *account.Class) bool { return client.ObjectKeyFromObject(class) == to.class }
+		if to.class.Name != "" && !slices.ContainsFunc(v.classes, isGiven) {
+			v.add(report.Finding{Verdict: report.Unknown, Subject: to.subject, Field: to.field,
+				Found: fmt.Sprintf("%s %s is not in the files: whether it exists cannot be checked", kindClass, to.class)})
 		}
 	}
-	for _, object := range v.objects {
-		if object.kind != kindSecret || object.used {
-			v.result.Checked[object.kind]++
-		}
-	}
-	if len(v.result.Checked) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
+	if nothing := len(v.result.Checked) == v.result.Checked[kindSecret]; nothing &&
+		v.result.Findings.ExitCode() == report.ExitFine {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests",
 			Found: "there is no MachineClass, Machine or MachineDeployment to check"})
 	}
 	if options.Online {
 		v.checkOnline(ctx)
 	}
-	v.sortFindings()
+	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
+		return cmp.Or(cmp.Compare(a.Position.File, b.Position.File), cmp.Compare(a.Position.Line, b.Position.Line))
+	})
 	return v.result, nil
 }
 
-// byteOrderMark matches one at the start of a text and of a document in it, where an editor or cat leaves it.
-var byteOrderMark = regexp.MustCompile(`(?m)(\A|^---.*\n)\x{feff}`)
+func (v *validator) add(found ...report.Finding) {
+	for _, each := range found {
+		if source := v.sources[each.Subject]; source != nil {
+			each.Position = source.position(each.Subject, each.Field)
+		}
+		if !slices.Contains(v.result.Findings, each) { // a Secret of several classes
+			v.result.Findings = append(v.result.Findings, each)
+		}
+	}
+}
 
-// gather reads the objects, and the Secret of --secret if it is not among them.
-func (v *validator) gather(ctx context.Context) error {
-	sources := v.sources()
-	v.files[""] = len(sources)
-	for i := range sources {
-		source := &sources[i]
-		v.files[source.name] = i
-		text, err := source.read(ctx)
+// read takes the objects of a source, and reports what is wrong with it. Nothing is passed over in silence: both
+// libraries must see as many objects, because kubectl's loses documents behind odd line ends.
+func (v *validator) read(ctx context.Context, path string) {
+	text, err := v.text(ctx, path)
+	if err != nil {
+		v.unread(path, err)
+		return
+	}
+	from, taken := newSource(path, text, slices.Contains(v.options.Files.Filenames, path)), 0
+	err = resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten().Stream(bytes.NewReader(text), path).
+		Do().Visit(func(info *resource.Info, err error) error {
+		taken++
+		if err == nil {
+			err = v.take(from, info)
+		}
+		return err
+	})
+	failed, all := []error{err}, utilerrors.Aggregate(nil)
+	if errors.As(err, &all) {
+		failed = utilerrors.Flatten(all).Errors()
+	}
+	if from.problem != nil {
+		failed = append(failed, from.problem)
+	} else if err == nil && taken != len(from.objects) {
+		failed = append(failed, fmt.Errorf("kubectl reads %d of its %d objects: check line ends, and begin each with ---",
+			taken, len(from.objects)))
+	}
+	for _, err := range failed {
 		if err != nil {
-			v.unread(source.name, err)
-			continue
-		}
-		for _, document := range v.split(source, byteOrderMark.ReplaceAll(text, []byte("$1"))) {
-			document.read()
+			v.add(from.finding(err))
 		}
 	}
-	if v.SecretName == "" {
-		return nil
+}
+
+// quoted matches what errors of the YAML libraries repeat of a text, such as the name of an anchor: it may be a value
+// of a Secret that lost its quotes.
+var quoted = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`")
+
+// finding returns the finding about an error of a source.
+func (s *source) finding(err error) report.Finding {
+	made := report.Finding{Verdict: report.Wrong, Position: report.Position{File: s.name}, Subject: "manifest"}
+	text, _, _ := strings.Cut(err.Error(), " separator:") // kubectl repeats what stands behind ---
+	isNone := regexp.MustCompile(`Object '(Kind|apiVersion)' is missing`).MatchString(text)
+	switch {
+	case isNone && (!s.isNamed || len(s.objects) == 0): // such as values.yaml in the folder, or an item null
+		made.Verdict, made.Found = report.Hint, "lacks apiVersion or kind: skipped"
+	case isNone:
+		made.Found = "lacks apiVersion or kind: must be a Kubernetes object"
+	default:
+		made.Found = report.OneLine(quoted.ReplaceAllString(text, "…"))
 	}
-	key := v.NamedKey(v.SecretName)
-	if v.named = v.find(kindSecret, key); v.named != nil {
-		return nil
-	}
-	if v.Control == nil {
-		return cmp.Or(v.ControlError,
-			fmt.Errorf("the Secret %s of --secret is not in the files, and no cluster is read", key))
-	}
-	secret, err := v.Secret(ctx, key)
+	return made
+}
+
+// kinds are the kinds that are decoded; decoder reports unknown fields, too.
+var (
+	kinds = func() *runtime.Scheme {
+		scheme := runtime.NewScheme()
+		scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Secret{})
+		scheme.AddKnownTypes(v1alpha1.SchemeGroupVersion, &v1alpha1.MachineClass{}, &v1alpha1.Machine{},
+			&v1alpha1.MachineDeployment{})
+		return scheme
+	}()
+	decoder = serializer.NewCodecFactory(kinds, serializer.EnableStrict).UniversalDeserializer()
+)
+
+// isManagers reports whether a kind is meant to be one of the manager's that is checked.
+func isManagers(kind schema.GroupVersionKind) bool {
+	isOne := slices.Contains([]string{kindClass, kindMachine, kindDeployment}, kind.Kind)
+	return kind.Group == v1alpha1.GroupName && kind.Kind != "MachineSet" || kind.Group == "" && isOne
+}
+
+// take decodes an object, and checks it as far as it needs no others.
+func (v *validator) take(from *source, info *resource.Info) error {
+	raw, err := json.Marshal(info.Object)
 	if err != nil {
 		return err
 	}
-	v.named = &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+	kind, namespace := info.Object.GetObjectKind().GroupVersionKind(), cmp.Or(info.Namespace, v.Namespace)
+	decoded, _, err := decoder.Decode(raw, nil, nil)
+	if runtime.IsNotRegisteredError(err) && !isManagers(kind) {
+		v.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++
+		return nil
+	}
+	if kind.Kind == kindSecret && v.isHidden(raw) {
+		v.result.NotChecked["Secret without its values (v1)"]++
+		return nil
+	}
+	subject := report.OneLine(fmt.Sprintf("%s %s/%s", kind.Kind, namespace, info.Name))
+	if v.sources[subject] != nil && info.Name != "" {
+		v.add(report.Finding{Verdict: report.Wrong, Subject: subject, Found: "is defined twice; remove one"})
+	}
+	v.sources[subject] = from
+	v.result.Checked[kind.Kind]++
+	v.addDecoding(subject, err)
+	object, ok := decoded.(client.Object)
+	if !ok {
+		return nil
+	}
+	if info.Name == "" && object.GetGenerateName() == "" && kind.Kind != kindClass { // the driver wants a class's
+		v.add(report.Finding{Verdict: report.Wrong, Subject: subject, Field: "metadata.name",
+			Found: "Required value: set it, or generateName"})
+	}
+	object.SetNamespace(namespace)
+	v.keep(subject, object)
 	return nil
 }
 
-// find returns an object by kind and key; nil if it is not among the objects to check.
-func (v *validator) find(kind string, key client.ObjectKey) *object {
-	for _, object := range v.objects {
-		if object.kind == kind && object.key() == key {
-			return object
+// keep keeps an object for the checks of others, and checks it if it needs none.
+func (v *validator) keep(subject string, object client.Object) {
+	refer := func(field, class string) {
+		key := client.ObjectKey{Namespace: object.GetNamespace(), Name: class}
+		v.references = append(v.references, reference{subject, field, key})
+	}
+	switch object := object.(type) {
+	case *corev1.Secret:
+		v.secrets[client.ObjectKeyFromObject(object)] = object
+	case *v1alpha1.MachineClass:
+		v.classes = append(v.classes, account.NewClass(object))
+	case *v1alpha1.Machine:
+		v.add(check.Machine(object)...)
+		refer("spec.class.name", object.Spec.Class.Name)
+	case *v1alpha1.MachineDeployment:
+		v.add(check.Deployment(object)...)
+		refer("spec.template.spec.class.name", object.Spec.Template.Spec.Class.Name)
+	}
+}
+
+// isHidden reports whether a Secret's values are not in the file: SOPS has encrypted them or, in CI, they are the
+// samples' placeholders.
+func (v *validator) isHidden(raw []byte) bool {
+	return bytes.Contains(raw, []byte(`"ENC[AES256_GCM,`)) || bytes.Contains(raw, []byte(`"sops":`)) ||
+		v.options.AllowMissingSecret && bytes.Contains(raw, []byte("replace-me"))
+}
+
+// addDecoding reports the errors of the strict decoder, which name a field at their end. A newer manager may have more
+// fields in its status.
+func (v *validator) addDecoding(subject string, err error) {
+	wrong := []error{err}
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		wrong = strict.Errors()
+	}
+	for _, err := range wrong {
+		if err == nil || strings.HasPrefix(err.Error(), `unknown field "status.`) {
+			continue
+		}
+		text := report.OneLine(err.Error())
+		_, path, _ := strings.Cut(strings.TrimSuffix(text, `"`), `field "`)
+		if strings.HasPrefix(subject, kindSecret) { // a value that lost its quotes may be a field
+			text, path = quoted.ReplaceAllString(text, "…"), ""
+		}
+		v.add(report.Finding{Verdict: report.Wrong, Subject: subject, Field: path, Found: text})
+	}
+}
+
+// findSecrets sets the Secrets of a class: that of --secret, or its own in the files.
+func (v *validator) findSecrets(ctx context.Context, class *account.Class) error {
+	var keys []client.ObjectKey
+	for _, ref := range account.SecretRefs(class.MachineClass) {
+		if ref.Name != "" && ref.Namespace != "" {
+			keys = append(keys, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		}
 	}
+	if v.SecretName != "" {
+		keys = []client.ObjectKey{v.NamedKey(v.SecretName)}
+	}
+	var secrets []*corev1.Secret
+	for _, key := range keys {
+		secret := v.secrets[key]
+		if secret == nil && v.SecretName != "" {
+			var err error
+			if secret, err = v.Secret(ctx, key); err != nil {
+				return cmp.Or(v.ControlError, err)
+			}
+		}
+		if secret == nil {
+			v.add(report.Finding{Verdict: v.missing(), Subject: class.Subject(), Field: "secretRef",
+				Found: fmt.Sprintf("Secret %s is not in the files: add it with -f, or name one with --secret", key)})
+			return nil
+		}
+		secrets = append(secrets, secret)
+	}
+	*class = *account.NewClass(class.MachineClass, secrets...)
 	return nil
 }
 
-// check checks an object without the API.
-func (v *validator) check(on *object) {
-	for _, problem := range on.problems {
-		v.report(on, report.Wrong, problem.path, problem.text)
-	}
-	if on.partial {
-		return
-	}
-	switch value := on.value.(type) {
-	case *v1alpha1.MachineClass:
-		v.checkClass(on, value)
-	case *v1alpha1.Machine:
-		v.checkMachine(on, value)
-	case *v1alpha1.MachineDeployment:
-		v.checkDeployment(on, value)
-	}
-}
-
-// sortFindings sorts findings in files by file and position, followed by the others.
-func (v *validator) sortFindings() {
-	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
-		return cmp.Or(
-			cmp.Compare(v.files[a.Position.File], v.files[b.Position.File]),
-			cmp.Compare(a.Position.Line, b.Position.Line),
-			cmp.Compare(a.Position.Column, b.Position.Column))
-	})
-}
-
-// report adds a finding about an object, unless it was added before.
-func (v *validator) report(on *object, verdict report.Verdict, path, text string) {
-	made := report.Finding{
-		Verdict: verdict, Position: on.position(path),
-		Subject: on.subject(), Field: report.OneLine(path), Found: report.OneLine(text),
-	}
-	if on.kind == kindSecret { // a value that lost its quotes may be a field
-		made.Field = shortened(made.Field)
-	}
-	if text := made.String(); !v.reported[text] {
-		v.reported[text] = true
-		v.add(made)
-	}
-}
-
-func (v *validator) add(found report.Finding) {
-	v.result.Findings = append(v.result.Findings, found)
-}
-
-func (v *validator) wrong(on *object, path, format string, args ...any) {
-	v.report(on, report.Wrong, path, fmt.Sprintf(format, args...))
-}
-
-// invalid reports a field with a wrong value, and the right one.
-func (v *validator) invalid(on *object, path string, value any, format string, args ...any) {
-	v.report(on, report.Wrong, path, body(field.Invalid(nil, value, fmt.Sprintf(format, args...))))
-}
-
-// withoutSecret reports a check that is impossible without a Secret.
-func (v *validator) withoutSecret(on *object, path, text string) {
-	verdict := report.Unknown
+// missing is the verdict about a Secret that is not in the files.
+func (v *validator) missing() report.Verdict {
 	if v.options.AllowMissingSecret {
-		verdict = report.Hint
+		return report.Hint
 	}
-	v.report(on, verdict, path, text)
+	return report.Unknown
 }
 
-// body returns an error's text about its field, in the API server's words, with a long value shortened.
-func body(err *field.Error) string {
-	short := *err
-	if text := fmt.Sprint(err.BadValue); shortened(text) != text {
-		short.BadValue = shortened(text)
+// checkOnline checks the classes with the API, those of one account together.
+func (v *validator) checkOnline(ctx context.Context) {
+	var accounts []*account.Account
+	classes := map[*account.Account][]*account.Class{}
+	for _, class := range v.classes {
+		var in *account.Account
+		var err error
+		switch region := class.Inputs.Spec.Region; {
+		case v.Direct != nil:
+			in, err = v.OpenDirect(region)
+		case len(class.Secrets) == 0:
+			v.add(report.Finding{Verdict: v.missing(), Subject: class.Subject(),
+				Found: "could not be checked online: its Secret is not in the files"})
+			continue
+		default:
+			in, err = v.Open(class.Secret(), region, "the Secret of "+class.Subject())
+		}
+		if err != nil {
+			v.add(report.Finding{Verdict: report.Unknown, Subject: class.Subject(),
+				Found: "could not be checked online: " + report.OneLine(err.Error())})
+			continue
+		}
+		same := slices.IndexFunc(accounts, func(known *account.Account) bool {
+			return known.Session == in.Session && known.Region == in.Region
+		})
+		if same < 0 {
+			same, accounts = len(accounts), append(accounts, in)
+		}
+		classes[accounts[same]] = append(classes[accounts[same]], class)
 	}
-	return short.ErrorBody()
-}
-
-// shortened returns at most the first 80 characters of a text.
-func shortened(text string) string {
-	const maxLength = 80
-	if runes := []rune(text); len(runes) > maxLength {
-		return string(runes[:maxLength]) + "..."
+	if len(v.classes) == 0 {
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "online",
+			Found: "the API was not called: there is no MachineClass"})
 	}
-	return text
+	for _, in := range accounts {
+		v.add(check.Online(ctx, in, classes[in])...)
+	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,7 +72,7 @@ func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.Rou
 		t.Fatal(err)
 	}
 	r := &Rig{T: t, Cloud: cloud, API: api, Access: &account.Access{
-		Sessions: sessions, Namespace: Namespace, Program: "mcm-stackit", Clock: clock.RealClock{},
+		Sessions: sessions, Namespace: Namespace, Clock: clock.RealClock{},
 	}}
 	r.Add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials"},
@@ -92,9 +91,8 @@ func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, obje
 // MakeClusters creates the fake clusters with the added objects. Further calls do nothing.
 func (r *Rig) MakeClusters() {
 	if r.Access.Control == nil && !r.Clusterless {
-		byName := func(object client.Object) []string { return []string{object.GetName()} }
 		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).
-			WithInterceptorFuncs(r.Funcs).WithIndex(&coordinationv1.Lease{}, "metadata.name", byName).Build()
+			WithInterceptorFuncs(r.Funcs).Build()
 		r.Access.Control, r.Access.Target = cluster, cluster
 	}
 }

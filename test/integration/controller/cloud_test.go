@@ -12,7 +12,9 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,11 +81,12 @@ func joinNodes(t *testing.T, env *localenv.Env) (stop func()) {
 				}
 				node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 				node.Spec.ProviderID = machine.Spec.ProviderID
-				if env.Client().Create(ctx, node) != nil {
+				if err := env.Client().Create(ctx, node); err != nil && !apierrors.IsAlreadyExists(err) {
 					continue
 				}
-				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-				joined[name] = env.Client().Status().Update(ctx, node) == nil
+				ready := client.RawPatch(types.StrategicMergePatchType,
+					[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`))
+				joined[name] = env.Client().Status().Patch(ctx, node, ready) == nil
 			}
 		}, time.Second)
 	}()

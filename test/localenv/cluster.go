@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +42,11 @@ func (e *Env) startCluster(name string, crds ...string) (*cluster, error) {
 	c := &cluster{dir: filepath.Join(e.dir, name)}
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
 	known := runtime.NewScheme()
-	err := errors.Join(
+	// Tokens are signed with RSA, as in Gardener; envtest's own key is none.
+	_, key, err := cert.GenerateSelfSignedCertKey(name, nil, nil)
+	err = errors.Join(err,
 		os.MkdirAll(c.path("etcd"), 0o700),
+		os.WriteFile(c.path("tokens.key"), key, 0o600),
 		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
 		scheme.AddToScheme(known), apiextensionsv1.AddToScheme(known), machinev1alpha1.AddToScheme(known),
 	)
@@ -58,7 +62,9 @@ func (e *Env) startCluster(name string, crds ...string) (*cluster, error) {
 	server := c.envtest.ControlPlane.GetAPIServer()
 	server.CertDir = c.dir // kept by a restart
 	server.Configure().Set("audit-policy-file", c.path("audit.yaml")).Set("audit-log-path", c.path(auditLog)).
-		Set("endpoint-reconciler-type", "none")
+		Set("endpoint-reconciler-type", "none").
+		Set("service-account-key-file", c.path("tokens.key")).
+		Set("service-account-signing-key-file", c.path("tokens.key"))
 	if c.config, err = c.envtest.Start(); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("starting the control plane %s: %w", name, err)

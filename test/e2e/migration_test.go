@@ -163,12 +163,16 @@ var _ = Describe("The page kubernetes/migration.md", long, func() {
 		By("deleting one with all that it had at OpenStack, and one of ours")
 		first, err := c.machine("os-first")(ctx)
 		Expect(err).NotTo(HaveOccurred())
+		server, exists := c.env.Cloud().Server(servers["os-first"])
+		Expect(exists).To(BeTrue())
 		Expect(c.Delete(ctx, first)).To(Succeed())
 		Expect(c.Delete(ctx, ours)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(2))
 		delete(servers, "os-first")
 		Expect(c.env.Cloud().NICs()).NotTo(ContainElement(HaveField("Name", "os-first")))
-		Expect(c.env.Cloud().Volumes()).To(ContainElement(HaveField("Name", "os-first")), "its boot volume stays")
+		Expect(server.VolumeIDs).To(HaveLen(1)) // stays, as the page says
+		Expect(c.api().DeleteVolume(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, server.VolumeIDs[0]).
+			Execute()).To(Succeed())
 
 		By("going back")
 		page.stop(ctx, c, deployment)

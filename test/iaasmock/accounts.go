@@ -4,8 +4,6 @@
 package iaasmock
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -52,7 +50,7 @@ type account struct {
 	email, subject, projectID string
 	key                       *rsa.PublicKey
 	provider                  FederatedIdentityProvider
-	providerKeys              map[string]any
+	providerKeys              map[string]*rsa.PublicKey
 }
 
 func newAccounts() *accounts {
@@ -145,7 +143,7 @@ type FederatedIdentityProvider struct {
 	// Assertions are the claims that a token must have, with their values. STACKIT requires an
 	// assertion about aud; if a claim is a list, one item must have the value.
 	Assertions map[string]string
-	// JWKS holds the issuer's public keys (RFC 7517), of type RSA or EC P-256. STACKIT fetches them from the issuer.
+	// JWKS holds the issuer's public keys (RFC 7517), of type RSA. STACKIT fetches them from the issuer.
 	JWKS []byte
 }
 
@@ -176,33 +174,22 @@ func (c *Cloud) NewFederatedServiceAccount(
 }
 
 // publicKeys returns the keys of a JWKS by their IDs.
-func publicKeys(jwks []byte) (map[string]any, error) {
+func publicKeys(jwks []byte) (map[string]*rsa.PublicKey, error) {
 	var set struct {
-		Keys []struct{ Kid, Kty, N, E, X, Y string }
+		Keys []struct{ Kid, Kty, N, E string }
 	}
 	if err := json.Unmarshal(jwks, &set); err != nil {
 		return nil, err
 	}
-	keys := map[string]any{}
+	keys := map[string]*rsa.PublicKey{}
 	for _, key := range set.Keys {
-		decode := func(text string) []byte {
-			decoded, _ := base64.RawURLEncoding.DecodeString(text) // what cannot be decoded verifies nothing
-			return decoded
+		modulus, modulusErr := base64.RawURLEncoding.DecodeString(key.N)
+		exponent, exponentErr := base64.RawURLEncoding.DecodeString(key.E)
+		if key.Kty != "RSA" || errors.Join(modulusErr, exponentErr) != nil {
+			return nil, fmt.Errorf("key %q must be an RSA key", key.Kid)
 		}
-		switch key.Kty {
-		case "RSA":
-			e := new(big.Int).SetBytes(decode(key.E))
-			keys[key.Kid] = &rsa.PublicKey{N: new(big.Int).SetBytes(decode(key.N)), E: int(e.Int64())}
-		case "EC":
-			point := slices.Concat([]byte{4}, decode(key.X), decode(key.Y)) // uncompressed
-			public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point)
-			if err != nil {
-				return nil, fmt.Errorf("key %q: %w", key.Kid, err)
-			}
-			keys[key.Kid] = public
-		default:
-			return nil, fmt.Errorf("key %q has the type %q: must be RSA or EC", key.Kid, key.Kty)
-		}
+		e := new(big.Int).SetBytes(exponent)
+		keys[key.Kid] = &rsa.PublicKey{N: new(big.Int).SetBytes(modulus), E: int(e.Int64())}
 	}
 	return keys, nil
 }
@@ -317,7 +304,7 @@ func (a *accounts) ofWorkload(form url.Values, now time.Time) (account, error) {
 			return key, nil
 		}
 		return nil, fmt.Errorf("the issuer's JWKS has no key %q", keyID)
-	}, jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256"}), jwt.WithIssuer(owner.provider.Issuer),
+	}, jwt.WithValidMethods([]string{"RS256", "RS384", "RS512"}), jwt.WithIssuer(owner.provider.Issuer),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }))
 	if err != nil {
 		return account{}, err

@@ -40,7 +40,7 @@ instance because a Secret is not in the files) and nothing is wrong, 64 wrong us
   kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate --online -f -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return wrongUsage("argument %q: pass each file or folder with -f, and quote a pattern: -f 'dir/*.yaml'", args[0])
+				return wrongUsage("argument %q: pass each file or folder with -f", args[0])
 			}
 			return nil
 		},

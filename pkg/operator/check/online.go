@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -23,7 +21,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// Online checks with the API that what the classes of one account name exists and fits. It changes nothing.
+// Online checks with the API that regions, zones, machine types, images, networks and key pairs of the classes of one
+// account exist and fit. It changes nothing.
 func Online(ctx context.Context, in *account.Account, classes []*account.Class) report.Findings {
 	c := &online{Account: in, answers: map[string]answer{}}
 	var unchecked []string
@@ -170,19 +169,15 @@ func (c *online) checkRegion(ctx context.Context) bool {
 	if err != nil {
 		return true
 	}
-	zone, path := c.class.Inputs.Spec.AvailabilityZone, "providerSpec.availabilityZone"
-	if template := c.class.NodeTemplate; zone == "" && template != nil { // otherwise the two were compared before
-		zone, path = template.Zone, "nodeTemplate.zone"
-	}
+	zone := c.class.Inputs.Spec.AvailabilityZone
 	if all := zones.GetItems(); zone != "" && !slices.Contains(all, zone) {
-		c.add(report.Wrong, path, fmt.Sprintf("zone %s does not exist in region %s, only %s", zone, c.Region,
+		c.add(report.Wrong, "providerSpec.availabilityZone", fmt.Sprintf("zone %s does not exist in region %s, only %s", zone, c.Region,
 			strings.Join(all, ", ")))
 	}
 	return true
 }
 
-// checkMachineType sets the machine type, and compares the nodeTemplate's capacity with it. Less is fine: a Node has
-// less memory than its server. With more, the autoscaler creates machines on which the pending Pods do not fit.
+// checkMachineType sets the machine type.
 func (c *online) checkMachineType(ctx context.Context) {
 	const path = "providerSpec.machineType"
 	types, err := list(ctx, c, "machine types", "iaas.machine-type.list", iaas.DefaultAPI.ListMachineTypes)
@@ -196,64 +191,28 @@ func (c *online) checkMachineType(ctx context.Context) {
 		return
 	}
 	c.machineType = &types.GetItems()[at]
-	if c.class.NodeTemplate == nil {
-		return
-	}
-	for name, has := range map[corev1.ResourceName]*resource.Quantity{
-		corev1.ResourceCPU: resource.NewQuantity(c.machineType.Vcpus, resource.DecimalSI),
-		// The API's MB are MiB: its c2i.2 has 4096.
-		corev1.ResourceMemory: resource.NewQuantity(c.machineType.Ram<<20, resource.BinarySI),
-	} {
-		if wanted := c.class.NodeTemplate.Capacity[name]; wanted.Cmp(*has) > 0 {
-			c.add(report.Wrong, "nodeTemplate.capacity."+string(name), fmt.Sprintf("is %s: must be at most %s, the capacity of "+
-				"machine type %s", wanted.String(), has, c.machineType.Name))
-		}
-	}
 }
 
-// checkBoot checks what the server boots from.
+// checkBoot checks the image that the server boots from.
 func (c *online) checkBoot(ctx context.Context) {
 	spec := c.class.Inputs.Spec
 	boot := spec.BootVolume
 	if boot == nil {
 		boot = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: apis.SourceImage, ID: spec.ImageID}}
 	}
-	c.checkPerformanceClass(ctx, boot.PerformanceClass)
-	if boot.Source == nil || !validation.IsUUID(boot.Source.ID) {
+	if boot.Source == nil || boot.Source.Type != apis.SourceImage || !validation.IsUUID(boot.Source.ID) {
 		return
 	}
-	const path = "bootVolume.source.id"
-	switch id := boot.Source.ID; boot.Source.Type {
-	case apis.SourceImage:
-		at := path
-		if spec.ImageID != "" {
-			at = "imageId"
-		}
-		if image := named(ctx, c, at, "image", "iaas.image.get", id, iaas.DefaultAPI.GetImage); image != nil {
-			c.checkImage("providerSpec."+at, image, boot)
-		}
-	case apis.SourceSnapshot:
-		named(ctx, c, path, "snapshot", "iaas.snapshot.get", id, iaas.DefaultAPI.GetSnapshot)
-	case apis.SourceVolume:
-		named(ctx, c, path, "volume", "iaas.volume.get", id, iaas.DefaultAPI.GetVolume)
+	path := "bootVolume.source.id"
+	if spec.ImageID != "" {
+		path = "imageId"
+	}
+	if image := named(ctx, c, path, "image", "iaas.image.get", boot.Source.ID, iaas.DefaultAPI.GetImage); image != nil {
+		c.checkImage("providerSpec."+path, image, boot)
 	}
 }
 
-func (c *online) checkPerformanceClass(ctx context.Context, name string) {
-	const path = "providerSpec.bootVolume.performanceClass"
-	if name == "" || refuses(c.class.Inputs, path) {
-		return
-	}
-	all, err := list(ctx, c, "performance classes", "iaas.volume-performance-class.list",
-		iaas.DefaultAPI.ListVolumePerformanceClasses)
-	if err == nil && !slices.ContainsFunc(all.GetItems(),
-		func(known iaas.VolumePerformanceClass) bool { return known.Name == name }) {
-		c.missing(path, "performance class "+name)
-	}
-}
-
-// checkImage compares what an image requires with the disk, the machine type and the nodeTemplate. The API does not
-// show a machine type's architecture.
+// checkImage compares what an image requires with the disk and the machine type.
 func (c *online) checkImage(path string, image *iaas.Image, boot *apis.BootVolume) {
 	if status := image.GetStatus(); status != "AVAILABLE" {
 		c.add(report.Wrong, path, fmt.Sprintf("image %s is in state %q; must be AVAILABLE", image.GetId(), status))
@@ -267,39 +226,15 @@ func (c *online) checkImage(path string, image *iaas.Image, boot *apis.BootVolum
 		c.add(report.Wrong, "providerSpec.machineType", fmt.Sprintf(
 			"machine type %s has %d MB of memory, the image requires %d", c.machineType.Name, c.machineType.Ram, least))
 	}
-	config := image.GetConfig()
-	want, template := strings.Replace(config.GetArchitecture(), "x86", "amd64", 1), c.class.NodeTemplate
-	if template == nil || want == "" {
-		return
-	}
-	has := "amd64" // cluster-autoscaler's default
-	if template.Architecture != nil && *template.Architecture != "" {
-		has = *template.Architecture
-	}
-	if has != want {
-		c.add(report.Wrong, "nodeTemplate.architecture",
-			fmt.Sprintf("is %s, which is also the default: must be %s, the image's architecture", has, want))
-	}
 }
 
-// checkRest checks the other resources that the class names.
+// checkRest checks network and key pair.
 func (c *online) checkRest(ctx context.Context) {
 	spec := c.class.Inputs.Spec
 	if spec.Networking != nil && !refuses(c.class.Inputs, "providerSpec.networking") {
 		named(ctx, c, "networking.networkId", "network", "iaas.network.get", spec.Networking.NetworkID,
 			iaas.DefaultAPI.GetNetwork)
-		for i, id := range spec.Networking.NICIDs {
-			named(ctx, c, fmt.Sprintf("networking.nicIds[%d]", i), "NIC", "iaas.nic.get", id, iaas.DefaultAPI.GetProjectNIC)
-		}
 	}
-	for i, group := range spec.SecurityGroups {
-		c.checkSecurityGroup(ctx, fmt.Sprintf("securityGroups[%d]", i), group)
-	}
-	for i, id := range spec.Volumes {
-		named(ctx, c, fmt.Sprintf("volumes[%d]", i), "volume", "iaas.volume.get", id, iaas.DefaultAPI.GetVolume)
-	}
-	named(ctx, c, "affinityGroup", "affinity group", "iaas.affinity-group.get", spec.AffinityGroup,
-		iaas.DefaultAPI.GetAffinityGroup)
 	if name := spec.KeypairName; name != "" && !refuses(c.class.Inputs, "providerSpec.keypairName") {
 		if _, err := ask(ctx, c, "key pair "+name, "", func(ctx context.Context) (*iaas.Keypair, error) {
 			return c.Session.API.GetKeyPair(ctx, name).Execute()
@@ -307,33 +242,6 @@ func (c *online) checkRest(ctx context.Context) {
 			c.add(report.Wrong, "providerSpec.keypairName",
 				"key pair "+name+" does not exist for these credentials: key pairs belong to a user, not to a project")
 		}
-	}
-	for _, mail := range spec.ServiceAccountMails {
-		c.skip("service account " + mail + " (the IaaS API does not show service accounts)")
-	}
-}
-
-// checkSecurityGroup checks a security group, which a class may name by ID or name.
-func (c *online) checkSecurityGroup(ctx context.Context, path, group string) {
-	if validation.IsUUID(group) {
-		named(ctx, c, path, "security group", "iaas.security-group.get", group, iaas.DefaultAPI.GetSecurityGroup)
-		return
-	}
-	path = "providerSpec." + path
-	all, err := list(ctx, c, "security groups", "iaas.security-group.list", iaas.DefaultAPI.ListSecurityGroups)
-	if err != nil || refuses(c.class.Inputs, path) {
-		return
-	}
-	count := 0
-	for i := range all.GetItems() {
-		if all.GetItems()[i].Name == group {
-			count++
-		}
-	}
-	if count == 0 {
-		c.missing(path, "security group "+group)
-	} else if count > 1 {
-		c.add(report.Unknown, path, fmt.Sprintf("%d security groups have the name %s: name one by its ID", count, group))
 	}
 }
 

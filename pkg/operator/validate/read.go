@@ -53,30 +53,21 @@ func (v *validator) paths() (paths []string) {
 			paths = append(paths, name)
 			continue
 		}
-		matches := []string{name}
-		if _, err := os.Stat(name); err != nil {
-			if matches, _ = filepath.Glob(name); len(matches) == 0 {
-				v.unread(name, err)
+		folder := name
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			folder += string(filepath.Separator) // else a link to a folder is taken for a file
+		}
+		visitors, err := resource.ExpandPathsToFileVisitors(nil, folder, v.options.Files.Recursive,
+			resource.FileExtensions, nil)
+		if err != nil {
+			v.unread(name, err)
+		}
+		for _, visitor := range visitors {
+			if file, ok := visitor.(*resource.FileVisitor); ok {
+				paths = append(paths, filepath.Clean(file.Path))
 			}
 		}
-		found := len(matches) == 0
-		for _, match := range matches {
-			if info, err := os.Stat(match); err == nil && info.IsDir() {
-				match += string(filepath.Separator) // else a link to a folder is taken for a file
-			}
-			visitors, err := resource.ExpandPathsToFileVisitors(nil, match, v.options.Files.Recursive,
-				resource.FileExtensions, nil)
-			if err != nil {
-				v.unread(name, err)
-			}
-			for _, visitor := range visitors {
-				if file, ok := visitor.(*resource.FileVisitor); ok {
-					paths = append(paths, filepath.Clean(file.Path))
-				}
-			}
-			found = found || err != nil || len(visitors) > 0
-		}
-		if !found {
+		if err == nil && len(visitors) == 0 {
 			v.unread(name, fmt.Errorf("the folder has no file that ends in %s; -R includes its subfolders",
 				strings.Join(resource.FileExtensions, ", ")))
 		}

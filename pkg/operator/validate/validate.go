@@ -33,7 +33,7 @@ import (
 
 // Options configures Run.
 type Options struct {
-	// Files lists the manifests to read: files, folders, patterns and URLs.
+	// Files lists the manifests to read: files, folders and URLs.
 	Files resource.FilenameOptions
 	// Stdin is the content of the file name "-".
 	Stdin io.Reader

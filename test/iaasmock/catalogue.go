@@ -291,3 +291,15 @@ func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bo
 func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
 	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
 }
+
+// listQuotas shows quotas without a limit: the mock enforces none.
+func (*Cloud) listQuotas(*request) (any, *apiError) {
+	view := object{}
+	for _, name := range []string{
+		"vcpu", "ram", "volumes", "gigabytes", "nics", "snapshots", "backups", "backupGigabytes", "publicIps", "networks",
+		"securityGroups", "securityGroupRules",
+	} {
+		view[name] = object{"limit": -1, "usage": 0}
+	}
+	return object{"quotas": view}, nil
+}

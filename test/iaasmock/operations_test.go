@@ -201,31 +201,6 @@ func TestAnAttachedVolumeIsNotDeletedANICIs(t *testing.T) {
 	}
 }
 
-// A server counts until it is gone, for its own project and region.
-func TestQuotas(t *testing.T) {
-	quota := iaasmock.DefaultQuota()
-	quota.VCPUs = 3
-	m := openMock(t, iaasmock.WithQuota(quota))
-	wantUsed := func(cores float64) {
-		t.Helper()
-		shown := m.want(200, "GET", inRegion+"/quotas", nil)["quotas"].(object)["vcpu"].(object)
-		if shown["usage"] != cores || shown["limit"] != 3.0 {
-			t.Errorf("shown as %v", shown)
-		}
-	}
-	wantUsed(0)
-	id := m.create(nil)
-	const want = "Quota exceeded for cores: Requested 2, but already used 2 of 3 cores"
-	if got := m.want(403, "POST", inRegion+"/servers", serverBody(nil))["msg"]; got != want {
-		t.Errorf("said %q", got)
-	}
-	m.want(201, "POST", "/v2/projects/"+iaasmock.SecondProjectID+"/regions/eu02/servers", serverBody(nil))
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	wantUsed(2)
-	m.clock.Step(remove)
-	wantUsed(0)
-}
-
 // TestManyClients has clients create, list and delete servers at once, while the test steps the clock
 // and reads the state.
 func TestManyClients(t *testing.T) {

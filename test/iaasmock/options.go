@@ -34,7 +34,6 @@ type settings struct {
 	replaceLabels   bool
 	// injected are the initial faults.
 	injected []Fault
-	quota    Quota
 	random   *randomStream
 }
 
@@ -47,7 +46,6 @@ func defaultSettings() settings {
 		keyForm:        KeyForm2026,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
-		quota:          DefaultQuota(),
 		random:         newRandomStream(rand.Uint64()),
 	}
 }
@@ -140,10 +138,4 @@ func WithLive() Option {
 // see Seed.
 func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = newRandomStream(seed) }
-}
-
-// WithQuota sets the quota of each project in each region. Start from DefaultQuota: a limit of
-// 0 allows nothing.
-func WithQuota(quota Quota) Option {
-	return func(s *settings) { s.quota = quota }
 }

@@ -36,7 +36,7 @@ func (o *serverCreation) resolve() *apiError {
 	if err := o.resolveLabels(); err != nil {
 		return err
 	}
-	machineType, ok := o.cloud.findResource(o.request, KindMachineType, o.payload.MachineType)
+	_, ok := o.cloud.findResource(o.request, KindMachineType, o.payload.MachineType)
 	if !ok {
 		// Source: clients of STACKIT have seen a 400 with this message.
 		return badRequest("machine type is not valid")
@@ -55,7 +55,7 @@ func (o *serverCreation) resolve() *apiError {
 	}
 	o.resolveVolumes()
 	o.resolveZone()
-	return o.resolveQuota(machineType)
+	return nil
 }
 
 // create creates the server with its NIC and volumes.
@@ -246,19 +246,6 @@ func (o *serverCreation) resolveZone() {
 // noHost is the errorMessage of a server without a host. CreateServer succeeds; the server
 // shows the message when it ends in ERROR.
 const noHost = "No valid host was found. There are not enough hosts available."
-
-// resolveQuota checks the quota for the resources that the server adds: an existing boot volume and the
-// NICs of nicIds are already counted.
-func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
-	need := Quota{VCPUs: machineType.number("vcpus"), RAM: machineType.number("ram")}
-	if o.network != nil {
-		need.NICs = 1
-	}
-	if o.bootIsNew {
-		need.Volumes, need.Gigabytes = 1, o.boot.Size
-	}
-	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
-}
 
 // resolveBoot finds the server's boot source: an image on the machine type's own disk, or a volume. imageId is
 // also the source of a boot volume without a source: a driver in production sends both.

@@ -219,9 +219,8 @@ func TestMachinesFromOpenStack(t *testing.T) {
 			mark(r, m)
 			r.fromOpenStack("m1")
 		}, call: removes, then: func(r *rig, _ made) {
-			volumes := r.cloud.Volumes()
-			if !slices.ContainsFunc(volumes, func(v iaasmock.Volume) bool { return v.Name == "m1" }) {
-				r.t.Errorf("its boot volume is gone: %+v", volumes)
+			if !slices.ContainsFunc(r.cloud.Volumes(), func(v iaasmock.Volume) bool { return v.Name == "m1" }) {
+				r.t.Errorf("its boot volume is gone: %+v", r.cloud.Volumes())
 			}
 		}},
 		"15: an orphan with OpenStack's tag stays": {before: func(r *rig, m made) {

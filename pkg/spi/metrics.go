@@ -151,8 +151,6 @@ var operations = []struct{ method, path, name string }{
 	{http.MethodGet, "networks/*/nics", "ListNics"},
 	{http.MethodPatch, "networks/*/nics/*", "UpdateNic"},
 	{http.MethodDelete, "networks/*/nics/*", "DeleteNic"},
-	{http.MethodGet, "volumes", "ListVolumes"},
-	{http.MethodDelete, "volumes/*", "DeleteVolume"},
 	{http.MethodGet, "nics", "ListProjectNICs"},
 }
 

@@ -41,16 +41,11 @@ var handlers = map[string]handler{
 	"DeleteVolume": (*Cloud).deleteVolume,
 	"GetNetwork": getOne(
 		func(c *Cloud) *collection[*network] { return &c.networks }, namedNetwork, (*Cloud).showNetwork),
-	"ListQuotas":                   (*Cloud).listQuotas,
-	"ListSecurityGroups":           listOf(KindSecurityGroup),
-	"GetSecurityGroup":             getOf(KindSecurityGroup, "securityGroupId"),
-	"GetImage":                     getOf(KindImage, "imageId"),
-	"GetSnapshot":                  getOf(KindSnapshot, "snapshotId"),
-	"GetAffinityGroup":             getOf(KindAffinityGroup, "affinityGroupId"),
-	"GetKeyPair":                   getOf(KindKeypair, "keypairName"),
-	"ListMachineTypes":             listOf(KindMachineType),
-	"ListAvailabilityZones":        (*Cloud).listAvailabilityZones,
-	"ListVolumePerformanceClasses": listOf(KindPerformanceClass),
+	"ListQuotas":            (*Cloud).listQuotas,
+	"GetImage":              getOf(KindImage, "imageId"),
+	"GetKeyPair":            getOf(KindKeypair, "keypairName"),
+	"ListMachineTypes":      listOf(KindMachineType),
+	"ListAvailabilityZones": (*Cloud).listAvailabilityZones,
 }
 
 // isTokenEndpoint reports whether the path is that of a token endpoint: accounts.stackit.cloud's, or the

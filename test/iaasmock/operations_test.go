@@ -29,9 +29,7 @@ func TestEveryOperation(t *testing.T) {
 		"/servers?label_selector=a%3Db&details=true", server + "?details=true", server + "/nics", server + "/log?length=9",
 		"/nics", "/nics/" + iaasmock.DefaultNICID, "/networks/" + iaasmock.DefaultNetworkID,
 		"/networks/" + iaasmock.DefaultNetworkID + "/nics", "/volumes", volume, "/quotas", "/machine-types",
-		"/volume-performance-classes", "/security-groups", "/security-groups/" + iaasmock.DefaultSecurityGroupID,
-		"/affinity-groups/" + iaasmock.DefaultAffinityGroupID, "/images/" + iaasmock.DefaultImageID,
-		"/snapshots/" + iaasmock.DefaultSnapshotID,
+		"/images/" + iaasmock.DefaultImageID,
 	} {
 		m.want(200, "GET", inRegion+path, nil)
 	}

@@ -21,7 +21,7 @@ import (
 const (
 	opToken, opCreate, opList, opGet = "Token", "CreateServer", "ListServers", "GetServer"
 	opDelete, opNICsOf, opPatch      = "DeleteServer", "ListServerNICs", "UpdateNic"
-	opDeleteNIC, opDeleteVolume      = "DeleteNic", "DeleteVolume"
+	opDeleteNIC                      = "DeleteNic"
 )
 
 // operations are the same by method and path.
@@ -29,7 +29,6 @@ var operations = map[string]string{
 	"POST token": opToken, "POST servers": opCreate, "GET servers": opList, "GET servers/*": opGet,
 	"DELETE servers/*": opDelete, "GET servers/*/nics": opNICsOf, "GET networks/*/nics": "ListNics",
 	"PATCH networks/*/nics/*": opPatch, "DELETE networks/*/nics/*": opDeleteNIC,
-	"GET volumes": "ListVolumes", "DELETE volumes/*": opDeleteVolume,
 }
 
 // fault is what can happen to a request.
@@ -80,7 +79,7 @@ var faults = []fault{
 	{name: "429", in: iaasmock.Fault{Status: 429}},
 	{name: "401", in: answered(401, "unauthorized"), explains: []codes.Code{codes.Unauthenticated}},
 	{name: "403", in: answered(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied, codes.Unauthenticated}},
-	{name: "409", of: []string{opCreate, opDelete, opPatch, opDeleteNIC, opDeleteVolume}, in: answered(409, "busy")},
+	{name: "409", of: []string{opCreate, opDelete, opPatch}, in: answered(409, "busy")},
 	{name: exists, of: []string{opGet, opDelete}, in: answered(404, "server not found")},
 	{name: "404 about the project", of: []string{opGet, opDelete, opList}, in: answered(404, "project not found"),
 		explains: []codes.Code{codes.InvalidArgument}},

@@ -112,10 +112,10 @@ type Fault struct {
 // Operations lists the operations of the mock that a Fault may select: operationIds of the API
 // document.
 var Operations = []string{
-	"CreateNic", "CreateServer", "CreateVolume", "DeleteNic", "DeleteServer", "DeleteVolume", "GetAffinityGroup",
-	"GetImage", "GetKeyPair", "GetNetwork", "GetProjectNIC", "GetSecurityGroup", "GetServer", "GetServerLog",
-	"GetSnapshot", "GetVolume", "ListAvailabilityZones", "ListMachineTypes", "ListNics", "ListProjectNICs",
-	"ListQuotas", "ListSecurityGroups", "ListServerNICs", "ListServers", "ListVolumePerformanceClasses",
+	"CreateNic", "CreateServer", "CreateVolume", "DeleteNic", "DeleteServer", "DeleteVolume",
+	"GetImage", "GetKeyPair", "GetNetwork", "GetProjectNIC", "GetServer", "GetServerLog",
+	"GetVolume", "ListAvailabilityZones", "ListMachineTypes", "ListNics", "ListProjectNICs",
+	"ListQuotas", "ListServerNICs", "ListServers",
 	"ListVolumes", "UpdateNic", "UpdateServer",
 }
 

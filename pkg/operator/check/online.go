@@ -171,8 +171,8 @@ func (c *online) checkRegion(ctx context.Context) bool {
 	}
 	zone := c.class.Inputs.Spec.AvailabilityZone
 	if all := zones.GetItems(); zone != "" && !slices.Contains(all, zone) {
-		c.add(report.Wrong, "providerSpec.availabilityZone", fmt.Sprintf("zone %s does not exist in region %s, only %s", zone, c.Region,
-			strings.Join(all, ", ")))
+		c.add(report.Wrong, "providerSpec.availabilityZone",
+			fmt.Sprintf("zone %s does not exist in region %s, only %s", zone, c.Region, strings.Join(all, ", ")))
 	}
 	return true
 }

@@ -104,8 +104,7 @@ var _ = Describe("A sidecar", Ordered, ContinueOnFailure, func() {
 		machine := c.newMachine("theirs-1", "worker")
 		server := c.postServer(ctx, machine.Name, map[string]any{clusterLabel: clusterName,
 			"kubernetes.io/machine": machine.Name, "kubernetes.io/machineclass": "worker"})
-		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll).
-			Should(ConsistOf(HaveField("Status", iaasmock.StatusActive)))
+		Expect(c.env.Cloud().SetServerStatus(server, iaasmock.StatusActive, "")).To(Succeed())
 		machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + server
 		Expect(c.Create(ctx, machine)).To(Succeed())
 		c.awaitPhase(ctx, machine.Name, v1alpha1.MachineRunning)

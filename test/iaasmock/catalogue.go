@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -102,15 +101,12 @@ const (
 	// KindSnapshot is a snapshot of a volume, from which a server can boot.
 	KindSnapshot    Kind = "snapshot"
 	KindMachineType Kind = "machine type"
-	// KindPerformanceClass is a performance class of volumes; unknown classes are accepted, too.
-	KindPerformanceClass Kind = "volume performance class"
 )
 
 // Resource is a read-only resource, such as an image.
 type Resource struct {
 	Kind Kind
-	// ID is the ID, or the name for a Kind without IDs: key pairs, machine types and performance
-	// classes.
+	// ID is the ID, or the name for a Kind without IDs: key pairs and machine types.
 	ID string
 	// ProjectID and Region are where the resource exists; "" means in all of them.
 	ProjectID string
@@ -192,7 +188,7 @@ func defaultResources() []Resource {
 	}
 }
 
-// defaultSizes are some of STACKIT's machine types and volume performance classes.
+// defaultSizes are some of STACKIT's machine types.
 func defaultSizes() (sizes []Resource) {
 	for _, t := range []struct {
 		name      string
@@ -203,11 +199,6 @@ func defaultSizes() (sizes []Resource) {
 		sizes = append(sizes, Resource{Kind: KindMachineType, ID: t.name, Fields: object{
 			"vcpus": t.vcpus, "ram": t.gb * 1024, "disk": 0, "extraSpecs": object{},
 		}})
-	}
-	for _, class := range []int{0, 1, 2, 4, 6} {
-		sizes = append(sizes, Resource{
-			Kind: KindPerformanceClass, ID: fmt.Sprintf("storage_premium_perf%d", class), Fields: object{"labels": object{}},
-		})
 	}
 	return sizes
 }
@@ -268,7 +259,7 @@ func getOf(of Kind, variable string) handler {
 func (s Resource) show() object {
 	view := maps.Clone(s.Fields)
 	switch s.Kind {
-	case KindKeypair, KindMachineType, KindPerformanceClass:
+	case KindKeypair, KindMachineType:
 		view["name"] = s.ID
 	default:
 		view["id"] = s.ID

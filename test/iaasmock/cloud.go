@@ -229,13 +229,12 @@ func (c *Cloud) loadCatalogue() error {
 
 // randomStream is the Cloud's one source of random values, but for secrets. It is safe for concurrent use.
 type randomStream struct {
-	seed uint64
-	mu   sync.Mutex
-	rng  *rand.Rand
+	mu  sync.Mutex
+	rng *rand.Rand
 }
 
 func newRandomStream(seed uint64) *randomStream {
-	return &randomStream{seed: seed, rng: rand.New(rand.NewPCG(seed, 0))}
+	return &randomStream{rng: rand.New(rand.NewPCG(seed, 0))}
 }
 
 // Float64 returns a random number from 0 to 1.

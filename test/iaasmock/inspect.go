@@ -53,10 +53,9 @@ func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	return c.change(id, func(s *server, now time.Time) { s.setState(now, status, errorMessage, transition{}) })
 }
 
-// SetConsoleLog sets the console log of a server. The API shows it after the delay; until then the
-// log is empty.
-func (c *Cloud) SetConsoleLog(id, log string, delay time.Duration) error {
-	return c.change(id, func(s *server, now time.Time) { s.console, s.consoleAt = log, now.Add(delay) })
+// SetConsoleLog sets the console log of a server.
+func (c *Cloud) SetConsoleLog(id, log string) error {
+	return c.change(id, func(s *server, _ time.Time) { s.console = log })
 }
 
 // change changes a server. It returns an error if there is none with the ID.
@@ -98,9 +97,6 @@ func (c *Cloud) ResetCalls() {
 	defer l.mu.Unlock()
 	l.kept, l.counts = nil, nil
 }
-
-// Seed returns the random seed of the Cloud. Pass it to WithSeed to repeat the run.
-func (c *Cloud) Seed() uint64 { return c.random.seed }
 
 // keptCalls is the number of calls that are kept. It bounds the memory of a long-running
 // mock; the counts include all calls.

@@ -25,9 +25,8 @@ type server struct {
 	// removedAt and lastNICs are set when the server is removed.
 	removedAt time.Time
 	lastNICs  []*nic
-	// console is the console log, which the API shows from consoleAt on.
-	console   string
-	consoleAt time.Time
+	// console is the console log.
+	console string
 }
 
 // transition is a state with the time of its start; a zero time never comes. An empty status
@@ -201,11 +200,8 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 	// Source: the document: parameter v1LogLength. Its default is 2000 lines, and 0 is all of them.
 	length, _ := strconv.Atoi(cmp.Or(r.URL.Query().Get("length"), "2000")) // the document has checked it
-	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+	err = c.withServer(r, func(s *server, _ time.Time) *apiError {
 		lines := slices.Collect(strings.Lines(s.console))
-		if now.Before(s.consoleAt) {
-			lines = nil
-		}
 		if length > 0 {
 			lines = lines[max(len(lines)-length, 0):]
 		}

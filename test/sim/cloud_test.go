@@ -245,7 +245,7 @@ func (w *world) made(thing interface{ GetId() string }, err error) (id string) {
 	return thing.GetId()
 }
 
-// things returns all servers, NICs and volumes, by ID.
+// things returns all servers, NICs and servers' own volumes, by ID. Nobody deletes other volumes.
 func (w *world) things() map[string]any {
 	things := map[string]any{}
 	for _, server := range w.cloud.Servers() {
@@ -255,7 +255,9 @@ func (w *world) things() map[string]any {
 		things[nic.ID] = nic
 	}
 	for _, volume := range w.cloud.Volumes() {
-		things[volume.ID] = volume
+		if volume.MadeByServer {
+			things[volume.ID] = volume
+		}
 	}
 	return things
 }

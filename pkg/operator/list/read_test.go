@@ -96,7 +96,7 @@ func TestOneServer(t *testing.T) {
 			r := testrig.New(t)
 			r.Server("first", own("first"))
 			id := r.Server("worker-1", row.labels)
-			if err := r.Cloud.SetConsoleLog(id, strings.Repeat("before\n", 100)+strings.Join(logged, "\n")+"\n", 0); err != nil {
+			if err := r.Cloud.SetConsoleLog(id, strings.Repeat("before\n", 100)+strings.Join(logged, "\n")+"\n"); err != nil {
 				t.Fatal(err)
 			}
 			row.change(r)

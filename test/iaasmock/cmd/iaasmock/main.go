@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	for _, fault := range o.faults {
 		cloud.Inject(fault)
 	}
-	printIntro(out, "http://"+listener.Addr().String(), o, cloud.Seed())
+	printIntro(out, "http://"+listener.Addr().String(), o)
 	return serve(ctx, listener, cloud)
 }
 
@@ -72,21 +72,12 @@ func writeKey(cloud *iaasmock.Cloud, path string) error {
 	return os.WriteFile(path, append(key, '\n'), 0o600)
 }
 
+// serve serves until ctx ends.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		_ = server.Close() // calls still waiting for their latency
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
@@ -123,7 +114,6 @@ func parse(args []string) (o options, err error) {
 	faults := flags.StringArray("fault", nil,
 		`inject a fault: a preset's name, or JSON such as {"preset":"no-capacity","count":3}; may be given several times`)
 	preset := flags.String("preset", "", "live: as slow and rate-limited as STACKIT; duration flags override its times")
-	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -149,9 +139,6 @@ func parse(args []string) (o options, err error) {
 	if o.noAuth {
 		o.cloud = append(o.cloud, iaasmock.WithoutAuthentication())
 	}
-	if flags.Changed("seed") {
-		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
-	}
 	for _, text := range *faults {
 		f, err := fault.Parse(text)
 		if err != nil {
@@ -169,7 +156,7 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
 {{if .KeyFile}}
 Service account key written to {{.KeyFile}}; the token endpoint of this mock is {{.URL}}/oauth/v2/token
 {{end}}
-The state as JSON (--seed {{.Seed}} repeats this run):
+The state as JSON:
   curl -s {{.URL}}/admin/state
 
 Environment for this project's driver:
@@ -177,10 +164,10 @@ Environment for this project's driver:
 	`{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
 `))
 
-func printIntro(out io.Writer, url string, o options, seed uint64) {
+func printIntro(out io.Writer, url string, o options) {
 	// A closed terminal does not end the server.
 	_ = intro.Execute(out, map[string]any{
-		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile, "Seed": seed,
+		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile,
 		"Project": iaasmock.DefaultProjectID, "Region": iaasmock.DefaultRegion, "Network": iaasmock.DefaultNetworkID,
 		"Image": iaasmock.DefaultImageID, "MachineType": iaasmock.DefaultMachineType, "Keypair": iaasmock.DefaultKeypairName,
 	})

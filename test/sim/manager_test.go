@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -189,8 +190,11 @@ func (w *world) collectOrphans() {
 			w.logf("%s of %s is an orphan", id, name)
 			orphan := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "sim"},
 				Spec: v1alpha1.MachineSpec{ProviderID: id}}
-			_, _ = p.driver.DeleteMachine(p.ctx,
+			_, err := p.driver.DeleteMachine(p.ctx,
 				&driver.DeleteMachineRequest{Machine: orphan, MachineClass: machineClass, Secret: secret()})
+			if provider.ReasonIn(fmt.Sprint(err)) == provider.ReasonDriverBug {
+				w.violated("the deletion of an orphan ends with %v", err)
+			}
 		}
 	}
 }

@@ -117,9 +117,8 @@ type plan struct {
 	fromOpenStack, hasID bool
 	// boot and deletion are how long a server takes for them, latency is the longest way of a request or an answer.
 	boot, deletion, latency time.Duration
-	// lag is how long lists lag behind; replicas means that half of them do not.
-	lag      time.Duration
-	replicas bool
+	// lag is how long lists lag behind.
+	lag time.Duration
 	// late is how long after its sender gave up a request may be carried out.
 	late time.Duration
 	// skew is how far the API server's clock is ahead of the others.
@@ -161,7 +160,6 @@ func planOf(seed uint64) plan {
 	if oneIn(random, 12) {
 		return p // no faults
 	}
-	p.replicas = p.lag > 0 && oneIn(random, 3)
 	p.late = pick(random, 0, (provider.DefaultSettle-p.lag)/2, provider.DefaultSettle-p.lag-3*time.Second)
 	p.fromOpenStack, p.hasID = oneIn(random, 4), oneIn(random, 2)
 	if !p.fromOpenStack && oneIn(random, 8) { // a lost server of OpenStack's is nobody's

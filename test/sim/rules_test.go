@@ -179,7 +179,7 @@ func (w *world) checkPosts() {
 }
 
 // checkError checks an error for the manager: it needs a reason, and a code after which the manager comes again within
-// seconds, unless a fault explains another.
+// seconds, unless a fault explains another: one refusal of a read or a DELETE does not.
 func (w *world) checkError(method string, code codes.Code, isDecoded bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,8 +187,15 @@ func (w *world) checkError(method string, code codes.Code, isDecoded bool, err e
 	if len(w.hits)+len(w.plan.lasting)+w.plan.crashes > 0 {
 		explained = append(explained, codes.Unavailable, codes.Aborted, codes.DeadlineExceeded)
 	}
+	refusals := 0
 	for _, f := range w.hits {
-		explained = append(explained, f.explains...)
+		isWaitedOut := slices.Contains([]string{opList, opGet, opDelete, opNICsOf}, f.operation) && f.in.Status > 0
+		if isWaitedOut && f.explains != nil {
+			refusals++
+		}
+		if !isWaitedOut || refusals > 1 {
+			explained = append(explained, f.explains...)
+		}
 	}
 	isUsual := method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized)
 	if !isDecoded || provider.ReasonIn(err.Error()) == "" || !isUsual && !slices.Contains(explained, code) {

@@ -106,9 +106,7 @@ func judge(t *testing.T, p plan, again string) map[string]int {
 	if len(w.broken) > 0 {
 		file := filepath.Join(os.TempDir(), "sim-"+strings.ReplaceAll(t.Name(), "/", "-")+".trace")
 		w.trace = append([]string{fmt.Sprintf("%+v", p)}, w.trace...)
-		if err := os.WriteFile(file, []byte(strings.Join(w.trace, "\n")), 0o600); err != nil {
-			t.Log(err)
-		}
+		_ = os.WriteFile(file, []byte(strings.Join(w.trace, "\n")), 0o600)
 		t.Errorf("seed %d:\n%s\nwhat happened: %s\nagain: go test ./test/sim %s",
 			p.seed, strings.Join(w.broken, "\n"), file, again)
 	}

@@ -69,15 +69,8 @@ var simulationKey = sync.OnceValue(func() []byte {
 // newWorld makes the cloud and what others have there.
 func newWorld(t *testing.T, p plan) *world {
 	w := &world{T: t, plan: p, machines: map[string]*machine{}, counts: map[string]int{}}
-	options := []iaasmock.Option{
-		iaasmock.WithBootDuration(p.boot), iaasmock.WithDeleteDuration(p.deletion), iaasmock.WithSeed(p.seed),
-	}
-	if p.replicas {
-		w.plan.lasting = append(p.lasting, iaasmock.Fault{Operation: opList, Stale: p.lag, Probability: 0.5})
-	} else {
-		options = append(options, iaasmock.WithListLag(p.lag))
-	}
-	w.cloud = iaasmock.New(options...)
+	w.cloud = iaasmock.New(iaasmock.WithBootDuration(p.boot), iaasmock.WithDeleteDuration(p.deletion),
+		iaasmock.WithListLag(p.lag), iaasmock.WithSeed(p.seed))
 	if err := w.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, simulationKey()); err != nil {
 		t.Fatal(err)
 	}

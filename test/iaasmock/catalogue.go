@@ -68,7 +68,6 @@ const (
 	StatusCreating = "CREATING"
 	StatusDeleting = "DELETING"
 	StatusError    = "ERROR"
-	StatusInactive = "INACTIVE"
 )
 
 // volumeAvailable is the state in which volumes, images and snapshots can be used.
@@ -170,9 +169,6 @@ func defaultResources() []Resource {
 		}},
 		{KindSecurityGroup, DefaultSecurityGroupID, project, region, object{
 			"name": DefaultSecurityGroupName, "stateful": true,
-		}},
-		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, object{
-			"name": "default", "stateful": true,
 		}},
 		{KindKeypair, DefaultKeypairName, "", "", object{
 			"publicKey":   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",

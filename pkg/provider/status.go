@@ -21,7 +21,6 @@ func (c *call) readStatus(ctx context.Context) (*watch, error) {
 	if c.serverID == "" && (w.id == "" || c.missing(c.knownConnection(w.id)) != "") {
 		return w, errUnusable
 	}
-	w.needsGet = !c.isDeleted // a list may be old; in a deletion DeleteMachine decides
 	server, err := w.poll(ctx)
 	for err == nil && w.reads.last != nil {
 		server, err = w.poll(ctx)

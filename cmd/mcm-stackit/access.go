@@ -80,9 +80,7 @@ func (o *options) connect(to *account.Access) {
 
 // newClient returns a client for a cluster.
 func newClient(config *rest.Config) (client.Client, error) {
-	if config.QPS == 0 {
-		config.QPS, config.Burst = 50, 300 // as kubectl does
-	}
+	config.QPS, config.Burst = 50, 300 // as kubectl does
 	made, err := client.New(config, client.Options{Scheme: account.Scheme(), Mapper: mapper()})
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for cluster %s: %w", config.Host, redact.Error(err))

@@ -166,12 +166,13 @@ func (d *deleting) run(ctx context.Context) error {
 
 // onlyCluster returns the value of the servers' cluster label. It is an error if they belong to several clusters.
 func onlyCluster(servers []*deleteserver.Server) (string, error) {
-	var values []string
+	known := map[string]bool{}
 	for _, server := range servers {
-		values = slices.AppendSeq(values, maps.Values(account.ClusterLabels(server.Evidence.Server.Labels)))
+		for _, value := range account.ClusterLabels(server.Evidence.Server.Labels) {
+			known[value] = true
+		}
 	}
-	slices.Sort(values)
-	values = slices.Compact(values)
+	values := slices.Sorted(maps.Keys(known))
 	if len(values) != 1 {
 		return "", fmt.Errorf("the servers belong to %d clusters: %s; delete the servers of one cluster at a time",
 			len(values), strings.Join(values, ", "))

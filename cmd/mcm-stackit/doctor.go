@@ -51,16 +51,15 @@ func (o *options) doctor(ctx context.Context, format string) error {
 	if !o.cloudOnly {
 		o.connect(access)
 	}
-	doctor := &doctor.Doctor{Access: access, ConfigError: o.configError}
-	if format == "" {
-		doctor.Report = func(found report.Finding) { _, _ = fmt.Fprintln(o.streams.Out, found) }
-	}
-	result := doctor.Examine(ctx)
+	result := (&doctor.Doctor{Access: access, ConfigError: o.configError}).Examine(ctx)
 	if format != "" {
 		if err := printObject(o, format, result); err != nil {
 			return err
 		}
 	} else {
+		for _, found := range result.Findings {
+			_, _ = fmt.Fprintln(o.streams.Out, found)
+		}
 		for _, what := range result.NotTried {
 			_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
 		}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -150,19 +151,13 @@ func (o *options) complete() error {
 // direct returns the credentials given by flags, and with cloudOnly also by variables; nil if they are incomplete. With
 // a cluster, variables do not count: those exported for another tool must not replace the classes' Secrets.
 func (o *options) direct() *account.Direct {
-	var origins []string
-	value := func(flag, given, variable string) string {
-		origin := "--" + flag
-		if given == "" && o.cloudOnly {
-			origin, given = "$"+variable, os.Getenv(variable)
-		}
-		origins = append(origins, origin)
-		return given
+	direct := &account.Direct{ProjectID: o.projectID, Region: o.region, KeyPath: o.keyPath, Origin: account.AllThree}
+	if o.cloudOnly {
+		direct.ProjectID = cmp.Or(o.projectID, os.Getenv(envProjectID))
+		direct.Region = cmp.Or(o.region, os.Getenv(envRegion))
+		direct.KeyPath = cmp.Or(o.keyPath, os.Getenv(envKeyPath))
+		direct.Origin += ", or their variables"
 	}
-	direct := &account.Direct{ProjectID: value("project-id", o.projectID, envProjectID),
-		Region: value("region", o.region, envRegion)}
-	direct.KeyPath = value("service-account-key-path", o.keyPath, envKeyPath)
-	direct.Origin = strings.Join(origins, ", ")
 	if direct.ProjectID == "" || direct.Region == "" || direct.KeyPath == "" && !o.config.NoAuth {
 		return nil
 	}

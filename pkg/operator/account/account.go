@@ -54,7 +54,7 @@ type Access struct {
 	Direct *Direct
 	// Region overrides the region of Secrets, classes and Direct; "" means unset.
 	Region string
-	// ReadTimeout limits one read of the API or a URL, retries included; 0 means no limit.
+	// ReadTimeout limits one read of the API or a URL, retries included; 0 means a day.
 	ReadTimeout time.Duration
 	Clock       clock.Clock
 }
@@ -131,16 +131,21 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 			problems = append(problems, &ClassError{class, err})
 			continue
 		}
-		same := slices.IndexFunc(accounts, func(other *Account) bool {
-			return other.Session == account.Session && other.Region == account.Region
-		})
-		if same < 0 {
-			accounts = append(accounts, account)
-			continue
-		}
-		accounts[same].Classes = append(accounts[same].Classes, class)
+		account.Classes = []*Class{class}
+		accounts = Add(accounts, account)
 	}
 	return accounts, problems
+}
+
+// Add adds an account to others; of a session and region that they have already, only its classes.
+func Add(others []*Account, made *Account) []*Account {
+	for _, known := range others {
+		if known.Session == made.Session && known.Region == made.Region {
+			known.Classes = append(known.Classes, made.Classes...)
+			return others
+		}
+	}
+	return append(others, made)
 }
 
 // namedAccount returns the account of SecretName, or else of Direct.
@@ -171,12 +176,7 @@ func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) 
 	if err := o.ReadSecrets(ctx, class); err != nil {
 		return nil, err
 	}
-	account, err := o.Open(class.Secret(), class.Inputs.Spec.Region, "the Secret of "+class.Subject())
-	if err != nil {
-		return nil, err
-	}
-	account.Classes = []*Class{class}
-	return account, nil
+	return o.Open(class.Secret(), class.Inputs.Spec.Region, "the Secret of "+class.Subject())
 }
 
 // OpenDirect opens a session with the credentials in Direct, which must not be nil. region is the
@@ -341,13 +341,9 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 var ErrNoMachines = errors.New("the resource Machine does not exist in this cluster: " +
 	"it may be the cluster that the machines join; use the cluster with the Machines, in Gardener the seed")
 
-// Bounded returns a context that ends after ReadTimeout; if that is 0, it has no deadline of
-// its own.
+// Bounded returns a context that ends after ReadTimeout.
 func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.ReadTimeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, o.ReadTimeout)
+	return context.WithTimeout(ctx, cmp.Or(o.ReadTimeout, 24*time.Hour))
 }
 
 // Read makes one read of the API, under the session's rate limit for reads. ReadTimeout does not

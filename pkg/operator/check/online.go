@@ -21,13 +21,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// Online checks with the API that regions, zones, machine types, images, networks and key pairs of the classes of one
-// account exist and fit. It changes nothing.
-func Online(ctx context.Context, in *account.Account, classes []*account.Class) report.Findings {
+// Online checks with the API that regions, zones, machine types, images, networks and key pairs of the account's
+// classes exist and fit. It changes nothing.
+func Online(ctx context.Context, in *account.Account) report.Findings {
 	c := &online{Account: in, answers: map[string]answer{}}
 	var unchecked []string
-	for _, class := range classes {
-		c.class, c.machineType = class, nil
+	for _, class := range in.Classes {
+		c.class = class
 		if c.checkRegion(ctx) {
 			c.checkMachineType(ctx)
 			c.checkBoot(ctx)
@@ -52,10 +52,9 @@ func Online(ctx context.Context, in *account.Account, classes []*account.Class) 
 // online is one call of Online.
 type online struct {
 	*account.Account
-	// class is nil for findings about the account; machineType is the class's, nil if unknown.
-	class       *account.Class
-	machineType *iaas.MachineType
-	found       report.Findings
+	// class is nil for findings about the account.
+	class *account.Class
+	found report.Findings
 	// answers are those of the reads: each is made once, however many classes name the resource.
 	answers map[string]answer
 	// failure is the error of the first read that failed; after it no more reads are made. unread lists what the account
@@ -78,13 +77,6 @@ func (c *online) add(verdict report.Verdict, path, text string) {
 	}
 	c.found = append(c.found,
 		report.Finding{Verdict: verdict, Subject: subject, Field: path, Found: report.OneLine(text)})
-}
-
-// skip records once what is not checked.
-func (c *online) skip(what string) {
-	if !slices.Contains(c.unread, what) {
-		c.unread = append(c.unread, what)
-	}
 }
 
 // errUnchecked means that a resource could not be checked; the reason is reported once for all of them.
@@ -111,7 +103,7 @@ func ask[T any](
 		c.allowed = c.allowed || permission != ""
 	case account.Status(err) == http.StatusForbidden:
 		c.refused = c.refused || permission != ""
-		c.skip(what + " (no permission for " + cmp.Or(permission, "this read") + ")")
+		c.unread = append(c.unread, what+" (no permission for "+cmp.Or(permission, "this read")+")")
 		err = errUnchecked
 	default:
 		c.failure, err = err, errUnchecked
@@ -177,7 +169,6 @@ func (c *online) checkRegion(ctx context.Context) bool {
 	return true
 }
 
-// checkMachineType sets the machine type.
 func (c *online) checkMachineType(ctx context.Context) {
 	const path = "providerSpec.machineType"
 	types, err := list(ctx, c, "machine types", "iaas.machine-type.list", iaas.DefaultAPI.ListMachineTypes)
@@ -185,12 +176,9 @@ func (c *online) checkMachineType(ctx context.Context) {
 		return
 	}
 	name := c.class.Inputs.Spec.MachineType
-	at := slices.IndexFunc(types.GetItems(), func(known iaas.MachineType) bool { return known.Name == name })
-	if at < 0 {
+	if !slices.ContainsFunc(types.GetItems(), func(known iaas.MachineType) bool { return known.Name == name }) {
 		c.missing(path, "machine type "+name)
-		return
 	}
-	c.machineType = &types.GetItems()[at]
 }
 
 // checkBoot checks the image that the server boots from.
@@ -212,7 +200,7 @@ func (c *online) checkBoot(ctx context.Context) {
 	}
 }
 
-// checkImage compares what an image requires with the disk and the machine type.
+// checkImage checks an image's state, and that it fits on the disk.
 func (c *online) checkImage(path string, image *iaas.Image, boot *apis.BootVolume) {
 	if status := image.GetStatus(); status != "AVAILABLE" {
 		c.add(report.Wrong, path, fmt.Sprintf("image %s is in state %q; must be AVAILABLE", image.GetId(), status))
@@ -221,10 +209,6 @@ func (c *online) checkImage(path string, image *iaas.Image, boot *apis.BootVolum
 		!refuses(c.class.Inputs, "providerSpec.bootVolume.size") {
 		c.add(report.Wrong, "providerSpec.bootVolume.size",
 			fmt.Sprintf("is %d GB: must be at least %d, which the image requires", *boot.Size, least))
-	}
-	if least := image.GetMinRam(); c.machineType != nil && c.machineType.Ram < least {
-		c.add(report.Wrong, "providerSpec.machineType", fmt.Sprintf(
-			"machine type %s has %d MB of memory, the image requires %d", c.machineType.Name, c.machineType.Ram, least))
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -37,9 +36,6 @@ const (
 	acceptTimeout = time.Minute
 	// goneTimeout limits the wait for a server that is DELETING; the driver's own limit is not longer.
 	goneTimeout = 10 * time.Minute
-	// othersTimeout limits the wait for a list that shows other servers of the project; othersInterval is its poll
-	// interval.
-	othersTimeout, othersInterval = time.Minute, 5 * time.Second
 )
 
 // Outcome is the result for one server. Before its deletion, "" means that the server may be deleted.
@@ -217,15 +213,11 @@ func (s *Server) waitGone(ctx context.Context, driver *provider.Provider, timeou
 	return driver.WaitUntilServerDeleted(ctx, s.At.Session.ProjectID, s.At.Region, s.ID)
 }
 
-// endOf sets the outcome of a deletion. A nil err means that the driver's wait found the server gone. That counts only
-// once a list shows other servers of the project: the API may show an empty list for longer than the wait takes.
+// endOf sets the outcome of a deletion. A nil err means that the driver's wait found the server gone.
 func (s *Server) endOf(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		s.end(Unknown, "interrupted, a DELETE may have been accepted")
 		return
-	}
-	if err == nil {
-		err = s.awaitOthers(ctx)
 	}
 	if err == nil {
 		s.end(Gone, "")
@@ -243,19 +235,6 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	default:
 		s.end(Unknown, "%v; %s", s.At.Failure(err), failure)
 	}
-}
-
-// awaitOthers waits until a list shows other servers of the project, and not this one: lists may be old.
-func (s *Server) awaitOthers(ctx context.Context) error {
-	isThis := func(server provider.Server) bool { return server.ID == s.ID }
-	err := wait.PollUntilContextTimeout(ctx, othersInterval, othersTimeout, true, func(ctx context.Context) (bool, error) {
-		servers, err := s.At.Servers(ctx, nil)
-		return err == nil && len(servers) > 0 && !slices.ContainsFunc(servers, isThis), nil
-	})
-	if err != nil {
-		return fmt.Errorf("no list shows other servers of %v without it: check again later", s.At)
-	}
-	return nil
 }
 
 // request builds the request of the manager's orphan collector, for which the driver reads this one server, sends one

@@ -278,33 +278,22 @@ func TestOutcomes(t *testing.T) {
 		return []iaasmock.Fault{fault}
 	}
 	hangs := iaasmock.Fault{Operation: deleteOperation, NeverGone: true}
-	hidden := iaasmock.Fault{Operation: getOperation, Status: 404, After: 5 * time.Minute}
-	absent := iaasmock.Fault{Operation: getOperation, Status: 404, After: time.Second, Duration: 10 * time.Second}
-	empty := func(after, duration time.Duration) iaasmock.Fault {
-		return iaasmock.Fault{EmptyProject: true, After: after, Duration: duration}
-	}
-	const notProved, nothingShown = "does not prove that it is gone", "no list shows other servers of project"
 	const active, deleting = "it is ACTIVE, and its deletion is not retried: ", "it is DELETING, and its deletion is not"
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"nothing":                             {nil, gone, ""},
-		"a DELETE does nothing":               {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere, active},
-		"the answer to a DELETE is lost":      {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
-		"every DELETE is answered 404":        {deletes(iaasmock.Fault{Status: 404}), stillThere, active},
-		"every DELETE is answered 503":        {deletes(iaasmock.Fault{Status: 503}), stillThere, active},
-		"every DELETE is answered 403":        {deletes(iaasmock.Fault{Status: 403}), stillThere, active},
-		"a DELETE is answered 403, and done":  {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
-		"every DELETE ends in ERROR":          {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "is ERROR, and"},
-		"it hangs in DELETING":                {[]iaasmock.Fault{hangs}, stillThere, deleting},
-		"it hangs, and then is hidden":        {[]iaasmock.Fault{hangs, hidden}, unknown, notProved},
-		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
-		"the project is empty for a moment":   {[]iaasmock.Fault{empty(time.Second, 10*time.Second)}, gone, ""},
-		"it hangs, and the project is empty": {[]iaasmock.Fault{hangs, empty(6*time.Second, 3*time.Minute)}, unknown,
-			nothingShown},
-		"lists are old": {[]iaasmock.Fault{{Operation: "ListServers", Stale: 30 * time.Second}}, gone, ""},
+		"nothing":                            {nil, gone, ""},
+		"a DELETE does nothing":              {deletes(iaasmock.Fault{Status: 204, Count: 1}), stillThere, active},
+		"the answer to a DELETE is lost":     {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
+		"every DELETE is answered 404":       {deletes(iaasmock.Fault{Status: 404}), stillThere, active},
+		"every DELETE is answered 503":       {deletes(iaasmock.Fault{Status: 503}), stillThere, active},
+		"every DELETE is answered 403":       {deletes(iaasmock.Fault{Status: 403}), stillThere, active},
+		"a DELETE is answered 403, and done": {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
+		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "is ERROR, and"},
+		"it hangs in DELETING":               {[]iaasmock.Fault{hangs}, stillThere, deleting},
+		"lists are old":                      {[]iaasmock.Fault{{Operation: "ListServers", Stale: 30 * time.Second}}, gone, ""},
 	} {
 		in(t, name, func(t *testing.T, r *rig) {
 			deletion, servers, err := r.judge(lost, "worker-0")

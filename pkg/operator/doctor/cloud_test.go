@@ -254,15 +254,3 @@ func TestIdentities(t *testing.T) {
 		})
 	}
 }
-
-// What needs no answer is told before the API is asked, which may take long.
-func TestFindingsAreReportedAsTheyCome(t *testing.T) {
-	c, calls := newClinic(t), map[string]int{}
-	c.MakeClusters()
-	(&Doctor{Access: c.Access, Report: func(found report.Finding) {
-		calls[found.Subject] = c.Cloud.CallCounts()["ListServers"]
-	}}).Examine(t.Context())
-	if calls["credentials"] != 0 || calls["reads"] != 1 {
-		t.Errorf("reads of servers before each finding: %v", calls)
-	}
-}

@@ -25,8 +25,6 @@ type Doctor struct {
 	// ConfigError is the error in the Config of Sessions; nil if there is none. If it is set, the
 	// API is not called.
 	ConfigError error
-	// Report is called with each Finding as soon as it is found; nil means no calls.
-	Report func(report.Finding)
 
 	result Result
 	// of is the account that findings are about; nil for findings about none. accounts counts the accounts.
@@ -102,9 +100,8 @@ func (d *Doctor) reportNoAccount(problem error) {
 	switch {
 	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
 		d.notTried("the API: its credentials are in the cluster's MachineClasses, which cannot be read: give them by flags")
-	case errors.As(problem, &status):
-		d.unread(subject, problem)
-	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
+	case errors.As(problem, &status), errors.Is(problem, account.ErrNoCredentials),
+		errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
 		d.unknown(subject, problem.Error())
 	case errors.As(problem, &unusable):
 		_, text := account.Judge(unusable)
@@ -123,9 +120,6 @@ func (d *Doctor) add(made report.Finding) {
 		made.Subject += fmt.Sprintf(" (%v)", d.of)
 	}
 	d.result.Findings = append(d.result.Findings, made)
-	if d.Report != nil {
-		d.Report(made)
-	}
 }
 
 func (d *Doctor) fine(subject, found string)    { d.report(report.Fine, subject, found) }

@@ -127,7 +127,9 @@ func TestNotes(t *testing.T) {
 	if len(found.Unknown) > 0 {
 		t.Errorf("unknown: %q", found.Unknown)
 	}
-	facts := []string{"12 servers read in project " + iaasmock.DefaultProjectID + " in eu01",
+	facts := []string{
+		`wrong    Machine shoot--demo/lost: metadata.name: Invalid value: "lost": must have at least 5 characters`,
+		"12 servers read in project " + iaasmock.DefaultProjectID + " in eu01",
 		"2 servers of other clusters: not classified"}
 	if diff := cmp.Diff(facts, found.Facts); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

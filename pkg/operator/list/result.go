@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/check"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
@@ -47,7 +48,7 @@ func (s *observation) result() *Result {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Machine, b.Machine),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	found.Facts = s.facts
+	found.Facts = append(s.wrong(), s.facts...)
 	for _, at := range s.places {
 		if at.isRead {
 			found.Facts = append(found.Facts, fmt.Sprintf("%s read in %v", report.Count(len(at.servers), "server"), at))
@@ -59,6 +60,25 @@ func (s *observation) result() *Result {
 	s.missServers(found.Machines)
 	found.Unknown = s.unknown()
 	return found
+}
+
+// wrong returns what is wrong with the Machines of the query and with their classes.
+func (s *observation) wrong() (lines []string) {
+	for _, machine := range s.machineViews {
+		if !s.isAsked(machine) {
+			continue
+		}
+		found := check.Machine(machine.Machine)
+		if machine.class != nil && !machine.class.IsForeign() {
+			found = append(found, check.Class(machine.class, s.Sessions, s.Clock)...)
+		}
+		for _, each := range found {
+			if line := each.String(); each.Verdict == report.Wrong && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 // missServers records Machines whose servers are unknown although every read succeeded: they may be in other projects.

@@ -157,8 +157,6 @@ func TestURLs(t *testing.T) {
 		switch r.URL.Path {
 		case "/class.yaml":
 			_, _ = w.Write([]byte(badClass))
-		case "/large.yaml":
-			_, _ = w.Write([]byte(secretOf + strings.Repeat("#", maxURL)))
 		case "/hangs.yaml":
 			<-hangs
 		default:
@@ -173,7 +171,6 @@ func TestURLs(t *testing.T) {
 		says string
 	}{
 		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: " + isBad},
-		"large":    {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: larger than the limit"},
 		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: HTTP status 404"},
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "cannot be read: context deadline exceeded"},
 	} {

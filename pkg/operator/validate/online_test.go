@@ -24,14 +24,9 @@ const missing = "f0000000-0000-4000-8000-000000000009"
 // catalogueOf has things that cannot be used, beside the default ones.
 func catalogueOf() iaasmock.Catalogue {
 	all := iaasmock.DefaultCatalogue()
-	image := func(last, name string, more map[string]any) {
-		fields := map[string]any{"name": name, "diskFormat": "qcow2", "status": "AVAILABLE"}
-		maps.Copy(fields, more)
-		all.Resources = append(all.Resources,
-			iaasmock.Resource{Kind: iaasmock.KindImage, ID: "30000000-0000-4000-8000-00000000000" + last, Fields: fields})
-	}
-	image("c", "uploading", map[string]any{"status": "CREATING"})
-	image("d", "large", map[string]any{"minDiskSize": 30, "minRam": 8192})
+	all.Resources = append(all.Resources,
+		iaasmock.Resource{Kind: iaasmock.KindImage, ID: "30000000-0000-4000-8000-00000000000c",
+			Fields: map[string]any{"name": "uploading", "diskFormat": "qcow2", "status": "CREATING"}})
 	return all
 }
 
@@ -58,9 +53,6 @@ func TestOnline(t *testing.T) {
 			[]string{`in state "CREATING"`}},
 		"disk too small": {[]string{"{size: 20}", "{size: 9}"}, 1,
 			[]string{"-:20:22: MachineClass default/worker: providerSpec.bootVolume.size: is 9 GB: must be at least 10"}},
-		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}",
-			"{size: 30}"}, 1,
-			[]string{"machineType: machine type c2i.2 has 4096 MB of memory, the image requires 8192"}},
 		"network of another region": {[]string{iaasmock.DefaultNetworkID, iaasmock.SecondRegionNetworkID}, 1,
 			[]string{"does not exist"}},
 		"no such key pair": {with("keypairName: nobody"), 1, []string{spec + "keypairName: key pair nobody does not exist"}},

@@ -27,12 +27,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-const (
-	// stdin is the file name of standard input.
-	stdin = "-"
-	// maxURL is the maximum size in bytes of the content at a URL.
-	maxURL = 1 << 20
-)
+// stdin is the file name of standard input.
+const stdin = "-"
 
 // source is a file, a URL or standard input. Two libraries read its text: kubectl's finds the objects, and yaml.v3
 // their lines.
@@ -111,11 +107,7 @@ func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("HTTP status %d", response.StatusCode)
 	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxURL+1))
-	if err == nil && len(content) > maxURL {
-		err = errors.New("larger than the limit of 1 MiB")
-	}
-	return content, err
+	return io.ReadAll(response.Body)
 }
 
 // shownName returns a source's name for findings. The query of a URL may be a secret.

@@ -67,6 +67,8 @@ type validator struct {
 	result  *Result
 	secrets map[client.ObjectKey]*corev1.Secret
 	classes []*account.Class
+	// missing is the verdict about a Secret that is not in the files.
+	missing report.Verdict
 	// sources maps the subjects of findings to the sources of their objects.
 	sources map[string]*source
 	// references are the classes that Machines and MachineDeployments name.
@@ -81,8 +83,11 @@ type reference struct {
 
 // Run checks the objects in the manifests. It returns an error only if it cannot get the Secret of SecretName.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
-	v := &validator{Access: o, options: options, secrets: map[client.ObjectKey]*corev1.Secret{},
+	v := &validator{Access: o, options: options, missing: report.Unknown, secrets: map[client.ObjectKey]*corev1.Secret{},
 		sources: map[string]*source{}, result: &Result{Checked: map[string]int{}, NotChecked: map[string]int{}}}
+	if options.AllowMissingSecret {
+		v.missing = report.Hint
+	}
 	for _, path := range v.paths() {
 		v.read(ctx, path)
 	}
@@ -300,7 +305,7 @@ func (v *validator) findSecrets(ctx context.Context, class *account.Class) error
 			}
 		}
 		if secret == nil {
-			v.add(report.Finding{Verdict: v.missing(), Subject: class.Subject(), Field: "secretRef",
+			v.add(report.Finding{Verdict: v.missing, Subject: class.Subject(), Field: "secretRef",
 				Found: fmt.Sprintf("Secret %s is not in the files: add it with -f, or name one with --secret", key)})
 			return nil
 		}
@@ -310,18 +315,9 @@ func (v *validator) findSecrets(ctx context.Context, class *account.Class) error
 	return nil
 }
 
-// missing is the verdict about a Secret that is not in the files.
-func (v *validator) missing() report.Verdict {
-	if v.options.AllowMissingSecret {
-		return report.Hint
-	}
-	return report.Unknown
-}
-
 // checkOnline checks the classes with the API, those of one account together.
 func (v *validator) checkOnline(ctx context.Context) {
 	var accounts []*account.Account
-	classes := map[*account.Account][]*account.Class{}
 	for _, class := range v.classes {
 		var in *account.Account
 		var err error
@@ -329,7 +325,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 		case v.Direct != nil:
 			in, err = v.OpenDirect(region)
 		case len(class.Secrets) == 0:
-			v.add(report.Finding{Verdict: v.missing(), Subject: class.Subject(),
+			v.add(report.Finding{Verdict: v.missing, Subject: class.Subject(),
 				Found: "could not be checked online: its Secret is not in the files"})
 			continue
 		default:
@@ -340,19 +336,14 @@ func (v *validator) checkOnline(ctx context.Context) {
 				Found: "could not be checked online: " + report.OneLine(err.Error())})
 			continue
 		}
-		same := slices.IndexFunc(accounts, func(known *account.Account) bool {
-			return known.Session == in.Session && known.Region == in.Region
-		})
-		if same < 0 {
-			same, accounts = len(accounts), append(accounts, in)
-		}
-		classes[accounts[same]] = append(classes[accounts[same]], class)
+		in.Classes = []*account.Class{class}
+		accounts = account.Add(accounts, in)
 	}
 	if len(v.classes) == 0 {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "online",
 			Found: "the API was not called: there is no MachineClass"})
 	}
 	for _, in := range accounts {
-		v.add(check.Online(ctx, in, classes[in])...)
+		v.add(check.Online(ctx, in)...)
 	}
 }

@@ -180,7 +180,7 @@ func TestDoctor(t *testing.T) {
 		"fine     token: granted and accepted\n", "not tried: POST, PATCH", "4 fine, 0 wrong, 0 unknown, 0 hints.\n")
 	fine.args = append(fine.args, "-o", "json")
 	fine.expect(t, 0, `"subject": "token",`, `"notTried": [`)
-	invocation{args: inProject(key, "doctor"), env: env}.expect(t, 2, "credentials: --project-id, --region and --service-acc",
+	invocation{args: inProject(key, "doctor"), env: env}.expect(t, 2, "credentials: --project-id, --region and --ser",
 		"unknown  cluster with the Machines: not checked: ")
 	cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
 	fine.expect(t, 1)

@@ -278,6 +278,7 @@ func TestOutcomes(t *testing.T) {
 		return []iaasmock.Fault{fault}
 	}
 	hangs := iaasmock.Fault{Operation: deleteOperation, NeverGone: true}
+	old := iaasmock.Fault{Operation: "ListServers", Stale: 30 * time.Second}
 	const active, deleting = "it is ACTIVE, and its deletion is not retried: ", "it is DELETING, and its deletion is not"
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
@@ -293,7 +294,7 @@ func TestOutcomes(t *testing.T) {
 		"a DELETE is answered 403, and done": {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
 		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "is ERROR, and"},
 		"it hangs in DELETING":               {[]iaasmock.Fault{hangs}, stillThere, deleting},
-		"lists are old":                      {[]iaasmock.Fault{{Operation: "ListServers", Stale: 30 * time.Second}}, gone, ""},
+		"lists are old":                      {[]iaasmock.Fault{old}, gone, ""},
 	} {
 		in(t, name, func(t *testing.T, r *rig) {
 			deletion, servers, err := r.judge(lost, "worker-0")

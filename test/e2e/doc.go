@@ -11,5 +11,5 @@
 // 1m. E2E_CHAOS_SEED repeats the random choices of an earlier run, which has printed its
 // seed:
 //
-//	E2E_CHAOS_DURATION=15m make test-e2e FOCUS=Chaos
+//	E2E_CHAOS_DURATION=15m make test-e2e FOCUS=killed
 package e2e

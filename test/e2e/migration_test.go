@@ -27,7 +27,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// migratedAnnotation is what the page, and Gardener's extension, mark Machines with.
+// migratedAnnotation marks the Machines from OpenStack.
 const migratedAnnotation = "stackit.cloud/migrated-machine"
 
 // refusedTimeout is for a Machine that was refused something: the manager comes back after 3

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// migratedAnnotation marks a Machine that came from OpenStack. STACKIT's Gardener extension sets
-	// it when it migrates a cluster.
+	// migratedAnnotation marks a Machine that came from OpenStack. An operator sets it as
+	// kubernetes/migration.md says; STACKIT's Gardener extension is to do so (its open pull request 272).
 	migratedAnnotation = "stackit.cloud/migrated-machine"
 	// openStackClusterTag is the start of a tag, before the cluster's name, that Gardener's OpenStack
 	// provider gives a server. STACKIT's API may show it as metadata or as a label.

@@ -50,8 +50,9 @@ func (s *observation) result() *Result {
 	})
 	found.Facts = append(s.wrong(), s.facts...)
 	for _, at := range s.places {
-		if at.isRead {
-			found.Facts = append(found.Facts, fmt.Sprintf("%s read in %v", report.Count(len(at.servers), "server"), at))
+		fact := fmt.Sprintf("%s read in %v", report.Count(len(at.servers), "server"), at)
+		if at.isRead && !slices.Contains(found.Facts, fact) { // two keys of one project
+			found.Facts = append(found.Facts, fact)
 		}
 	}
 	if others > 0 && s.query.Machine+s.query.Server == "" {

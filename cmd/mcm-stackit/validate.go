@@ -48,7 +48,7 @@ instance because a Secret is not in the files) and nothing is wrong, 64 wrong us
 	files.AddFlags(command.Flags())
 	format, checkFormat := addOutputFlag(command, formatJSON)
 	command.Flags().BoolVar(&options.Online, "online", false,
-		"also check with the API that what the classes name exists and fits")
+		"also check with the API that the resources named in the classes exist")
 	command.Flags().BoolVar(&options.AllowMissingSecret, "allow-missing-secret", false,
 		"a Secret that is in no file, or has the text replace-me, is only a hint")
 	command.RunE = func(command *cobra.Command, _ []string) error {

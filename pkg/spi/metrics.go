@@ -43,7 +43,7 @@ var (
 	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:        "stackit_api_http_request_duration_seconds",
-		Help:        "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
+		Help:        "Duration of HTTP attempts against STACKIT's APIs, including reading the body.",
 		ConstLabels: prometheus.Labels{"component": component},
 		// Different buckets could not be summed across the controllers. So a quantile shows 10 s for
 		// every attempt that took longer.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -61,7 +60,7 @@ on a terminal. Each is judged again right before its DELETE.
 
 Exit codes: 0 every server is gone, or may go; 1 one is refused or still there, or the deletion was not
 confirmed; 2 one was not found, or its outcome is unknown; 64 wrong usage.`,
-		Example: `  mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) \
+		Example: `  mcm-stackit delete server $(mcm-stackit list servers -n default --orphans -o name) -n default \
     --target-kubeconfig target.kubeconfig --dry-run`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := d.readArguments(args); err != nil {
@@ -166,13 +165,12 @@ func (d *deleting) run(ctx context.Context) error {
 
 // onlyCluster returns the value of the servers' cluster label. It is an error if they belong to several clusters.
 func onlyCluster(servers []*deleteserver.Server) (string, error) {
-	known := map[string]bool{}
+	var values []string
 	for _, server := range servers {
-		for _, value := range account.ClusterLabels(server.Evidence.Server.Labels) {
-			known[value] = true
-		}
+		values = append(values, account.ClusterValues(server.Evidence.Server.Labels)...)
 	}
-	values := slices.Sorted(maps.Keys(known))
+	slices.Sort(values)
+	values = slices.Compact(values)
 	if len(values) != 1 {
 		return "", fmt.Errorf("the servers belong to %d clusters: %s; delete the servers of one cluster at a time",
 			len(values), strings.Join(values, ", "))

@@ -100,8 +100,8 @@ func unknownExitCode(found *list.Result) int {
 
 func (l *listing) print(found *list.Result) error {
 	if l.format != "" && l.format != formatWide {
-		for _, unknown := range found.Unknown {
-			l.say("%s", unknown)
+		for _, line := range append(found.Facts, found.Unknown...) {
+			l.say("%s", line)
 		}
 		if l.servers {
 			return printObjects(l.options, l.format, found.Servers)
@@ -280,7 +280,8 @@ type noted struct {
 func (l *listing) details() (lines []string) {
 	for i, first := range l.notes {
 		isAlike := func(other noted) bool {
-			return other.note.String() == first.note.String() && other.note.Remedy == first.note.Remedy
+			return other.note == first.note ||
+				first.note.Cause != "" && other.note.String() == first.note.String() && other.note.Remedy == first.note.Remedy
 		}
 		if first.note.Kind == list.NoteUnknown || slices.IndexFunc(l.notes, isAlike) < i { // the lines of unknowns say it
 			continue

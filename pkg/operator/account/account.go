@@ -398,8 +398,8 @@ func (a *Account) Server(ctx context.Context, id string) (*provider.Server, erro
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
 }
 
-// Addresses returns the IP addresses of a server's NICs, which may be none. date is the Date of the
-// API's answer; the zero time without one.
+// Addresses returns the IP addresses of a server's NICs, which may be none, and the zero Addr for a NIC without one.
+// date is the Date of the API's answer; the zero time without one.
 func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []netip.Addr, date time.Time, err error) {
 	nics, date, err := Ask(ctx, a, "the server's NICs", func(ctx context.Context) (*iaas.NICListResponse, error) {
 		return a.Session.API.ListServerNICs(ctx, a.Session.ProjectID, a.Region, serverID).Execute()
@@ -409,6 +409,9 @@ func (a *Account) Addresses(ctx context.Context, serverID string) (addresses []n
 	}
 	for i := range nics.GetItems() {
 		nic := &nics.GetItems()[i]
+		if nic.GetIpv4()+nic.GetIpv6() == "" {
+			addresses = append(addresses, netip.Addr{})
+		}
 		for _, text := range []string{nic.GetIpv4(), nic.GetIpv6()} {
 			address, err := netip.ParseAddr(text)
 			switch {

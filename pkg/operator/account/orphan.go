@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -77,23 +78,27 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	return all
 }
 
-var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}`)
 
 // IDsIn returns all UUIDs in a ProviderID, one of which is the server's. It also accepts forms that
 // the driver refuses: a search for orphans must not miss a reference.
-func IDsIn(providerID string) []string {
-	return uuid.FindAllString(strings.ToLower(providerID), -1)
+func IDsIn(providerID string) (ids []string) {
+	for _, text := range uuids.FindAllString(strings.ToLower(providerID), -1) {
+		if id, err := uuid.Parse(text); err == nil {
+			ids = append(ids, id.String())
+		}
+	}
+	return ids
 }
 
-// NodeIDs returns the IDs that may be the ID of a Node's server: the UUIDs in its ProviderID, and
-// its system UUID.
+// NodeIDs returns the IDs that may be the ID of a Node's server: the UUIDs in its ProviderID, its system UUID, and the
+// machine ID, which systemd makes of that.
 func NodeIDs(node *corev1.Node) []string {
-	return append(IDsIn(node.Spec.ProviderID), strings.ToLower(node.Status.NodeInfo.SystemUUID))
+	return IDsIn(node.Spec.ProviderID + " " + node.Status.NodeInfo.SystemUUID + " " + node.Status.NodeInfo.MachineID)
 }
 
-// IsNodeOf reports whether a Node runs on a server: the server's ID, one of its addresses, or one
-// of its names, with or without a domain, matches. A Node normally has the name of its server and
-// its Machine.
+// IsNodeOf reports whether a Node names a server: the server's ID, one of its addresses, or one of its names up to the
+// first dot, where a host's name ends, matches. A Node normally has the name of its server and its Machine.
 func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr) bool {
 	if slices.Contains(NodeIDs(node), server.ID) {
 		return true
@@ -106,11 +111,12 @@ func IsNodeOf(node *corev1.Node, server *provider.Server, addresses []netip.Addr
 		}
 		names = append(names, own.Address)
 	}
+	host := func(name string) string {
+		first, _, _ := strings.Cut(strings.ToLower(name), ".")
+		return first
+	}
 	return slices.ContainsFunc([]string{server.Name, server.Labels[provider.StackitMachineLabel]}, func(own string) bool {
-		return own != "" && slices.ContainsFunc(names, func(name string) bool {
-			rest, found := strings.CutPrefix(strings.ToLower(name), strings.ToLower(own))
-			return found && (rest == "" || rest[0] == '.')
-		})
+		return own != "" && slices.ContainsFunc(names, func(name string) bool { return host(name) == host(own) })
 	})
 }
 
@@ -119,6 +125,11 @@ func ClusterLabels(labels map[string]string) map[string]string {
 	found := maps.Clone(labels)
 	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })
 	return found
+}
+
+// ClusterValues returns the different values of a server's cluster labels.
+func ClusterValues(labels map[string]string) []string {
+	return slices.Compact(slices.Sorted(maps.Values(ClusterLabels(labels))))
 }
 
 // ClusterText formats cluster labels as key=value, sorted by key and separated by commas.

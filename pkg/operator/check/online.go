@@ -239,6 +239,6 @@ func (c *online) checkAccess(ctx context.Context) {
 	const permission = "iaas.server.list"
 	if _, err := list(ctx, c, "servers", permission, iaas.DefaultAPI.ListServers); err != nil && c.failure == nil {
 		c.add(report.Wrong, "", string(provider.ReasonNoPermission)+": the service account may not list servers ("+permission+
-			") either, which the driver needs; "+report.RowOf(string(provider.ReasonNoPermission)).Remedy)
+			"), which the driver needs; "+report.RowOf(string(provider.ReasonNoPermission)).Remedy)
 	}
 }

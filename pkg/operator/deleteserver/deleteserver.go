@@ -121,7 +121,6 @@ func (d *Deletion) Judge(ctx context.Context, id string) (*Server, error) {
 		server.end(Refused, "its addresses cannot be read: %v", server.At.Failure(err))
 		return server, nil
 	}
-	// A Machine exists before its server, so Machines are read after the server.
 	if err := d.readOthers(ctx, evidence); err != nil {
 		return nil, err
 	}
@@ -131,32 +130,13 @@ func (d *Deletion) Judge(ctx context.Context, id string) (*Server, error) {
 	return server, nil
 }
 
-// readOthers reads what may use the server.
+// readOthers reads what may use the server, Machines and Nodes last: they are made while the others are read.
 func (d *Deletion) readOthers(ctx context.Context, e *Evidence) (err error) {
-	if e.Classes, err = d.access.Classes(ctx, metav1.NamespaceAll); err != nil {
-		return err
-	}
-	if e.Machines, err = d.access.Machines(ctx, metav1.NamespaceAll); err != nil {
-		return fmt.Errorf("cannot identify orphans without the Machines of all namespaces: %w", err)
-	}
-	nodes := &corev1.NodeList{}
-	if err := d.access.Target.List(ctx, nodes); err != nil {
-		return fmt.Errorf("listing the Nodes of the target cluster: %w", err)
-	}
-	e.Nodes = nodes.Items
 	labels := account.ClusterLabels(e.Server.Labels)
-	if len(labels) == 0 {
-		return nil
-	}
-	failures := map[string]error{} // by place, for places that no account could read
 	for _, at := range d.accounts {
-		place := at.String()
-		if failed, isKnown := failures[place]; isKnown && failed == nil {
-			continue
-		}
 		servers, err := at.Servers(ctx, labels)
-		if failures[place] = nil; err != nil {
-			failures[place] = at.Failure(err)
+		if err != nil {
+			return at.Failure(err)
 		}
 		for i := range servers {
 			if account.Carries(servers[i].Labels, labels) {
@@ -164,7 +144,18 @@ func (d *Deletion) readOthers(ctx context.Context, e *Evidence) (err error) {
 			}
 		}
 	}
-	return errors.Join(slices.Collect(maps.Values(failures))...)
+	if e.Classes, err = d.access.Classes(ctx, metav1.NamespaceAll); err != nil {
+		return err
+	}
+	nodes := &corev1.NodeList{}
+	if err := d.access.Target.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing the Nodes of the target cluster: %w", err)
+	}
+	e.Nodes = nodes.Items
+	if e.Machines, err = d.access.Machines(ctx, metav1.NamespaceAll); err != nil {
+		return fmt.Errorf("cannot identify orphans without the Machines of all namespaces: %w", err)
+	}
+	return nil
 }
 
 // Delete judges the server once more, sends the DELETE, waits until the server is proved gone, and sets the Outcome. A
@@ -229,7 +220,7 @@ func (s *Server) endOf(ctx context.Context, err error) {
 	}
 	switch server, err := s.At.Server(ctx, s.ID); {
 	case err == nil:
-		s.end(StillThere, "it is %s, and its deletion is not retried: %s", server.Status, failure)
+		s.end(StillThere, "it is %s: %s", server.Status, failure)
 	case provider.IsNotFound(err):
 		s.end(Unknown, "a read did not find the server, but that does not prove that it is gone: %s", failure)
 	default:

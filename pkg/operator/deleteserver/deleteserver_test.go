@@ -50,6 +50,8 @@ type rig struct {
 	ids map[string]string
 	// unlisted is what no cluster lists; nil for nothing.
 	unlisted client.ObjectList
+	// meanwhile is called while MachineClasses are listed; nil for nothing.
+	meanwhile func(*rig)
 }
 
 func newRig(t *testing.T, options ...iaasmock.Option) *rig {
@@ -72,6 +74,9 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 func (r *rig) list(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 	if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", r.unlisted) {
 		return errors.New("no such resource")
+	}
+	if _, isClasses := list.(*v1alpha1.MachineClassList); isClasses && r.meanwhile != nil {
+		r.meanwhile(r)
 	}
 	return c.List(ctx, list, o...)
 }
@@ -243,8 +248,11 @@ func TestJudgesAgain(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a Machine appears":        {(*rig).appear, refused, "Machine shoot--demo/lost-1 names it"},
-		"a Node appears":           {(*rig).join, refused, "Node n of the target cluster runs on this server"},
+		"a Machine appears": {(*rig).appear, refused, "Machine shoot--demo/lost-1 names it"},
+		"a Machine appears meanwhile": {func(r *rig) { r.meanwhile = (*rig).appear }, refused,
+			"Machine shoot--demo/lost-1 names it"},
+		"a Node appears meanwhile": {func(r *rig) { r.meanwhile = (*rig).join }, refused, "Node n of the target"},
+		"a Node appears":           {(*rig).join, refused, "Node n of the target cluster names it"},
 		"the last other Node goes": {(*rig).leave, refused, "none of the 0 Nodes"},
 		"the MachineClass goes":    {(*rig).declass, refused, "no MachineClass of the control cluster"},
 		"its class label changes":  {func(r *rig) { r.label(provider.StackitMachineClassLabel, "x") }, refused, changed},
@@ -279,7 +287,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	hangs := iaasmock.Fault{Operation: deleteOperation, NeverGone: true}
 	old := iaasmock.Fault{Operation: "ListServers", Stale: 30 * time.Second}
-	const active, deleting = "it is ACTIVE, and its deletion is not retried: ", "it is DELETING, and its deletion is not"
+	const active, deleting = "it is ACTIVE: ", "it is DELETING: "
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
 		outcome deleteserver.Outcome
@@ -292,7 +300,7 @@ func TestOutcomes(t *testing.T) {
 		"every DELETE is answered 503":       {deletes(iaasmock.Fault{Status: 503}), stillThere, active},
 		"every DELETE is answered 403":       {deletes(iaasmock.Fault{Status: 403}), stillThere, active},
 		"a DELETE is answered 403, and done": {deletes(iaasmock.Fault{Status: 403, Executed: true}), gone, ""},
-		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "is ERROR, and"},
+		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
 		"it hangs in DELETING":               {[]iaasmock.Fault{hangs}, stillThere, deleting},
 		"lists are old":                      {[]iaasmock.Fault{old}, gone, ""},
 	} {

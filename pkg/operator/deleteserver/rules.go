@@ -57,15 +57,17 @@ func (e *Evidence) Refusal() string {
 		return "its Machine may still have OpenStack's ID: it has OpenStack's tag " + provider.OpenStackTag(server)
 	case own == "":
 		return "it has no cluster label, so its owner is unknown"
+	case len(account.ClusterValues(server.Labels)) > 1:
+		return "it has cluster labels of different values: " + own
 	case cluster == nil:
-		return "no MachineClass of the control cluster has its cluster label " + own + ", or it has others beside"
+		return "no MachineClass of the control cluster has its cluster label " + own
 	case server.CreatedAt.IsZero() || e.Date.IsZero():
 		return "its age is unknown: the API's answer lacks the creation time or the Date header"
 	case age < minAge:
 		return fmt.Sprintf("it is only %s old, and must be older than %s: it may still be in creation",
 			age.Round(time.Second), minAge)
-	case len(e.Addresses) == 0: // a list may be empty for a while
-		return "the API returned no addresses of it: without them, no Node can be ruled out"
+	case len(e.Addresses) == 0 || slices.Contains(e.Addresses, netip.Addr{}): // a list may be empty for a while
+		return "the API returned no addresses of it, or of one of its NICs: without them, no Node can be ruled out"
 	}
 	return e.nodeRefusal(own)
 }
@@ -76,7 +78,7 @@ func (e *Evidence) nodeRefusal(cluster string) string {
 	for i := range e.Nodes {
 		node := &e.Nodes[i]
 		if account.IsNodeOf(node, e.Server, e.Addresses) {
-			return fmt.Sprintf("Node %s of the target cluster runs on this server: drain and delete the Node first", node.Name)
+			return fmt.Sprintf("Node %s of the target cluster names it, by its ID, a name or an address", node.Name)
 		}
 		isTarget = isTarget || slices.ContainsFunc(account.NodeIDs(node), func(id string) bool {
 			return slices.Contains(e.Siblings, id)

@@ -66,8 +66,8 @@ func TestRefusal(t *testing.T) {
 			n.Status.Addresses = []corev1.NodeAddress{{Type: "a", Address: "::1"}, {Type: kind, Address: address}}
 		})
 	}
-	upper := strings.ToUpper(lostID)
-	const tag, ofNode = "kubernetes.io-cluster-shoot", "Node n of the target cluster runs on this server"
+	upper, bare := strings.ToUpper(lostID), strings.ReplaceAll(lostID, "-", "")
+	const tag, ofNode = "kubernetes.io-cluster-shoot", "Node n of the target cluster names it"
 	for name, row := range map[string]struct {
 		change func(*evidence)
 		says   string
@@ -84,13 +84,14 @@ func TestRefusal(t *testing.T) {
 		"a Machine has its name":       {machine(lost, "elsewhere", ""), "Machine elsewhere/lost-1 names it"},
 		"a Machine has its name alone": {machine(lost, "a", "aws:///eu-central-1/i-0abc"), "Machine a/lost-1 names it"},
 		"it is a Machine's second":     {machine(lost, "a", otherID), "Machine a/lost-1 names it"},
+		"a Machine, without hyphens":   {machine("other", "a", bare), "Machine a/other names it"},
 		"it lacks the machine label":   {label(provider.StackitMachineLabel, ""), "its owner is unknown"},
 		"it lacks the class label":     {label(provider.StackitMachineClassLabel, ""), "its owner is unknown"},
 		"it has no cluster label": {func(e *evidence) { delete(e.Server.Labels, testrig.ClusterKey) },
 			"no cluster label"},
 		"it is another cluster's": {label(testrig.ClusterKey, "x"), "has its cluster label kubernetes.io/cluster=x"},
-		"it is of two clusters":   {label("a.io/cluster", "x"), "has its cluster label a.io/cluster=x,kuber"},
-		"one of two is empty":     {label("a.io/cluster", ""), "has its cluster label a.io/cluster=,kuber"},
+		"it is of two clusters":   {label("a.io/cluster", "x"), "of different values: a.io/cluster=x,kuber"},
+		"one of two is empty":     {label("a.io/cluster", ""), "of different values: a.io/cluster=,kuber"},
 		"no MachineClass":         {func(e *evidence) { e.Classes = nil }, "no MachineClass of the control cluster"},
 		"a class of another provider": {func(e *evidence) { e.Classes[0].Provider = "aws" },
 			"no MachineClass of"},
@@ -101,11 +102,17 @@ func TestRefusal(t *testing.T) {
 		"it is young": {func(e *evidence) { e.Server.CreatedAt = e.Date.Add(-59 * time.Minute) }, "only 59m0s"},
 		"the API's clock is behind": {func(e *evidence) { e.Date = e.Server.CreatedAt.Add(-time.Hour) },
 			"only -1h0m0s"},
-		"an answer without a Date":    {func(e *evidence) { e.Date = time.Time{} }, "its age is unknown"},
-		"no creation time":            {func(e *evidence) { e.Server.CreatedAt = time.Time{} }, "its age is unknown"},
-		"no addresses":                {func(e *evidence) { e.Addresses = nil }, "the API returned no addresses"},
-		"a Node has its ID":           {node(func(n *corev1.Node) { n.Spec.ProviderID = "a:///a/" + lostID }), ofNode},
-		"a Node has its UUID":         {node(func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = upper }), ofNode},
+		"an answer without a Date": {func(e *evidence) { e.Date = time.Time{} }, "its age is unknown"},
+		"no creation time":         {func(e *evidence) { e.Server.CreatedAt = time.Time{} }, "its age is unknown"},
+		"no addresses":             {func(e *evidence) { e.Addresses = nil }, "the API returned no addresses"},
+		"a NIC without address": {func(e *evidence) { e.Addresses = append(e.Addresses, netip.Addr{}) },
+			"or of one of its NICs"},
+		"a Node has its ID":         {node(func(n *corev1.Node) { n.Spec.ProviderID = "a:///a/" + lostID }), ofNode},
+		"a Node has its UUID":       {node(func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = upper }), ofNode},
+		"a Node has its machine ID": {node(func(n *corev1.Node) { n.Status.NodeInfo.MachineID = bare }), ofNode},
+		"a Node has its host's name": {func(e *evidence) {
+			e.Server.Name, e.Server.Labels[provider.StackitMachineLabel] = "worker-0.pool", "worker-0.pool"
+		}, "Node worker-0 of the target cluster names it"},
 		"a Node has its name":         {node(func(n *corev1.Node) { n.Name = lost + ".example.org" }), "Node lost-1.example"},
 		"a Node has its host":         {address(corev1.NodeHostName, lost), ofNode},
 		"a Node has its address":      {address(corev1.NodeInternalIP, "10.0.0.1"), ofNode},

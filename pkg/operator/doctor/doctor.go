@@ -119,7 +119,9 @@ func (d *Doctor) add(made report.Finding) {
 	if d.of != nil && d.accounts > 1 {
 		made.Subject += fmt.Sprintf(" (%v)", d.of)
 	}
-	d.result.Findings = append(d.result.Findings, made)
+	if !slices.Contains(d.result.Findings, made) { // a Secret of several classes
+		d.result.Findings = append(d.result.Findings, made)
+	}
 }
 
 func (d *Doctor) fine(subject, found string)    { d.report(report.Fine, subject, found) }

@@ -50,7 +50,7 @@ func own(machine string) map[string]string {
 }
 
 func failed(machine *v1alpha1.Machine, description string) *v1alpha1.Machine {
-	testrig.InPhase(machine, v1alpha1.MachineCrashLoopBackOff)
+	inPhase(machine, v1alpha1.MachineCrashLoopBackOff)
 	machine.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: description}
 	return machine
 }
@@ -58,6 +58,20 @@ func failed(machine *v1alpha1.Machine, description string) *v1alpha1.Machine {
 func deleted(machine *v1alpha1.Machine) *v1alpha1.Machine {
 	machine.DeletionTimestamp, machine.Finalizers = &metav1.Time{Time: time.Now()}, []string{"x/y"}
 	return machine
+}
+
+// inPhase changes the Machine's phase, removes its ProviderID, and returns the Machine.
+func inPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
+	made.Spec.ProviderID = ""
+	made.Status.CurrentStatus.Phase = phase
+	return made
+}
+
+// withReady sets the Machine's conditions to a condition Ready, as the manager copies it from the Node,
+// and returns the Machine.
+func withReady(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Machine {
+	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
+	return made
 }
 
 const quotaExceeded = "Cloud provider message - machine codes error: code = [ResourceExhausted] " +
@@ -69,17 +83,17 @@ func stock(t *testing.T) *testrig.Rig {
 	r := testrig.New(t)
 	// running adds a Machine whose Node is Ready, with its server.
 	running := func(name, class string, labels map[string]string) {
-		r.Add(testrig.WithNode(testrig.Machine(name, class, r.Server(name, labels)), corev1.ConditionTrue))
+		r.Add(withReady(testrig.Machine(name, class, r.Server(name, labels)), corev1.ConditionTrue))
 	}
 	running("healthy", "worker", own("healthy"))
 	r.Server("twin", own("healthy"))
 	running("stolen", "worker", testrig.Labels("stolen", "worker", "another"))
 	running("classless", "gone", testrig.Labels("classless", "gone", testrig.OwnCluster))
-	otherwise := testrig.WithNode(testrig.Machine("otherwise", "worker", ""), corev1.ConditionTrue)
+	otherwise := withReady(testrig.Machine("otherwise", "worker", ""), corev1.ConditionTrue)
 	otherwise.Spec.ProviderID = "openstack:///eu01/" + r.Server("otherwise", own("otherwise"))
 	r.Add(otherwise)
-	r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionUnknown))
-	r.Add(testrig.InPhase(testrig.Machine("new-born", "worker", ""), ""))
+	r.Add(withReady(testrig.Machine("lost", "worker", goneID), corev1.ConditionUnknown))
+	r.Add(inPhase(testrig.Machine("new-born", "worker", ""), ""))
 	r.Add(failed(testrig.Machine("stuck", "worker", ""), quotaExceeded))
 	r.Add(deleted(failed(testrig.Machine("leaving", "worker", ""), quotaExceeded)))
 	r.Server("orphaned", own("orphaned"))
@@ -179,23 +193,23 @@ func TestNotesOfOneMachine(t *testing.T) {
 		}, "", ""},
 		"the server of another Machine": {func(r *testrig.Rig, m *v1alpha1.Machine) {
 			id := r.Server("x-right", own("x-right"))
-			r.Add(testrig.WithNode(testrig.Machine("x-right", "worker", id), corev1.ConditionTrue))
+			r.Add(withReady(testrig.Machine("x-right", "worker", id), corev1.ConditionTrue))
 			m.Spec.ProviderID = ofProject + id
 		}, "labels of another", "is that of Machine shoot--demo/x-right"},
 		"another project's server": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
 			m.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
 		}, "unknown", "belongs to project " + testrig.OtherProject},
-		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { testrig.WithNode(m, corev1.ConditionTrue) },
+		"a Node that is Ready": {func(_ *testrig.Rig, m *v1alpha1.Machine) { withReady(m, corev1.ConditionTrue) },
 			"unknown", "not found by GET in project " + iaasmock.DefaultProjectID + " in eu01, but its Node was"},
 		"no ProviderID": {func(_ *testrig.Rig, m *v1alpha1.Machine) { m.Spec.ProviderID = "" }, "no server",
 			"it has no ProviderID, and no server"},
 		"a text with a code beside it": {said("no code", "Internal"), "stuck: Internal", "no code"},
 		"a text without a code":        {said("no code", ""), "stuck: Unknown", "no code"},
 		"about to be made": {func(_ *testrig.Rig, m *v1alpha1.Machine) {
-			testrig.InPhase(m, "").CreationTimestamp = metav1.Now()
+			inPhase(m, "").CreationTimestamp = metav1.Now()
 		}, "", ""},
 		"made, and nothing is said": {func(r *testrig.Rig, m *v1alpha1.Machine) {
-			testrig.InPhase(m, "")
+			inPhase(m, "")
 			r.Server(m.Name, own(m.Name))
 		}, "", ""},
 		"no Secret of its class": {func(r *testrig.Rig, _ *v1alpha1.Machine) { r.Objects = r.Objects[1:] },
@@ -258,7 +272,7 @@ func TestReadiness(t *testing.T) {
 			machine.Status.CurrentStatus.Phase = row.phase
 			machine.Labels[v1alpha1.NodeLabelKey] = row.node
 			if row.ready != "" {
-				testrig.WithNode(machine, row.ready)
+				withReady(machine, row.ready)
 			}
 			r.Add(machine)
 			got := read(t, r, list.Query{}).Machines[0]
@@ -284,7 +298,7 @@ func TestBootingUntilItsOwnTimeout(t *testing.T) {
 // What the line for healthy Machines must not hide.
 func TestAFailedOperationIsNotHealthy(t *testing.T) {
 	r := testrig.New(t)
-	machine := testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), "True")
+	machine := withReady(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), "True")
 	machine.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: "x"}
 	r.Add(machine)
 	if slices.ContainsFunc(read(t, r, list.Query{}).Machines, (*list.Machine).IsHealthy) {

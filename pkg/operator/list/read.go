@@ -182,7 +182,9 @@ func (s *observation) readDetails(ctx context.Context) {
 		}
 		addresses, _, err := server.at.Addresses(ctx, server.ID)
 		for _, address := range addresses {
-			server.addresses = append(server.addresses, address.String())
+			if address.IsValid() {
+				server.addresses = append(server.addresses, address.String())
+			}
 		}
 		if err != nil {
 			server.addresses = []string{Unknown}

@@ -80,7 +80,7 @@ func TestOneServer(t *testing.T) {
 		unknown string
 	}{
 		"a Machine's": {own("worker-1"), func(r *testrig.Rig) {
-			r.Add(testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning))
+			r.Add(inPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning))
 		}, "", logged, ""},
 		"an orphan":            {own("worker-1"), nothing, "orphan", logged, ""},
 		"of another cluster":   {testrig.Labels("worker-1", "worker", "x"), nothing, "not managed here", logged, ""},
@@ -188,7 +188,7 @@ func TestOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := testrig.New(t)
-			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))),
+			r.Add(withReady(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))),
 				corev1.ConditionTrue))
 			r.Server("orphaned", own("orphaned"))
 			r.Access.ReadTimeout = 5 * time.Second
@@ -275,7 +275,7 @@ func TestAnAccountThatIsNotTheClasses(t *testing.T) {
 func TestMachinesOfOneName(t *testing.T) {
 	r := testrig.New(t)
 	r.Server("worker-1", own("worker-1"))
-	mine := testrig.InPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning)
+	mine := inPhase(testrig.Machine("worker-1", "worker", ""), v1alpha1.MachineRunning)
 	theirs := mine.DeepCopy()
 	theirs.Namespace = "another" // and so the first of all
 	r.Add(mine, theirs)

@@ -48,7 +48,7 @@ func (s *observation) result() *Result {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Machine, b.Machine),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	found.Facts = append(s.wrong(), s.facts...)
+	found.Facts = append(s.findings(), s.facts...)
 	for _, at := range s.places {
 		fact := fmt.Sprintf("%s read in %v", report.Count(len(at.servers), "server"), at)
 		if at.isRead && !slices.Contains(found.Facts, fact) { // two keys of one project
@@ -63,8 +63,8 @@ func (s *observation) result() *Result {
 	return found
 }
 
-// wrong returns what is wrong with the Machines of the query and with their classes.
-func (s *observation) wrong() (lines []string) {
+// findings returns the findings about the Machines of the query and their classes.
+func (s *observation) findings() (lines []string) {
 	for _, machine := range s.machineViews {
 		if !s.isAsked(machine) {
 			continue
@@ -74,7 +74,7 @@ func (s *observation) wrong() (lines []string) {
 			found = append(found, check.Class(machine.class, s.Sessions, s.Clock)...)
 		}
 		for _, each := range found {
-			if line := each.String(); each.Verdict == report.Wrong && !slices.Contains(lines, line) {
+			if line := each.String(); !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}

@@ -169,20 +169,6 @@ func Machine(name, class, serverID string) *v1alpha1.Machine {
 	return made
 }
 
-// InPhase changes the Machine's phase, removes its ProviderID, and returns the Machine.
-func InPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
-	made.Spec.ProviderID = ""
-	made.Status.CurrentStatus.Phase = phase
-	return made
-}
-
-// WithNode sets the Machine's conditions to a condition Ready, as the manager copies it from the Node,
-// and returns the Machine.
-func WithNode(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Machine {
-	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
-	return made
-}
-
 // Node returns the Node that runs on a server.
 func Node(name, serverID string, ready corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{

@@ -126,7 +126,7 @@ func (s *observation) readCluster(ctx context.Context) {
 	s.machines, err = s.Machines(ctx, metav1.NamespaceAll)
 	s.allMachinesRead = err == nil
 	if apierrors.IsForbidden(err) && s.scope != metav1.NamespaceAll {
-		s.facts = append(s.facts, "orphans are not told: the Machines of all namespaces may not be read")
+		s.facts = append(s.facts, "cannot identify orphans: no permission to read the Machines of all namespaces")
 		s.machines, err = s.Machines(ctx, s.scope)
 	}
 	if err != nil {

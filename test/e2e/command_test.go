@@ -214,7 +214,7 @@ var _ = Describe("The operator's command", Ordered, longest, func() {
 		result := run(ctx, 2, deletion("--dry-run", "server/"+ids["lost-1"], ids["owned-1"], ids["joined-1"], missing)...)
 		Expect(strings.Split(strings.TrimSpace(result.Stdout), "\n")).To(ConsistOf(
 			HavePrefix("server/"+ids["owned-1"]+" refused: Machine "+c.env.Namespace()+"/owned-1 names it"),
-			HavePrefix("server/"+ids["joined-1"]+" refused: Node joined-1 of the target cluster runs on this server"),
+			HavePrefix("server/"+ids["joined-1"]+" refused: Node joined-1 of the target cluster names it"),
 			HavePrefix("server/"+missing+" not found: ")))
 		Expect(result.Stderr).To(ContainSubstring(ids["lost-1"] + "   lost-1"))
 

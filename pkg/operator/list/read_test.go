@@ -173,11 +173,11 @@ func TestOutages(t *testing.T) {
 			[]string{"MachineClasses, Machines unknown: the cluster with the Machines: dial: "}, "2 servers read",
 			"gone", "", 2, "unknown"},
 		"Machines are forbidden": {lists(forbidden, true, "MachineList"), []string{"Machines unknown: "},
-			"cannot identify orphans",
+			"cannot identify",
 			"gone", "", 2, "unknown"},
 		"the CRD is missing": {lists(noCRD, true, "MachineList"), []string{"Machines unknown: "}, "2 servers", "gone", "",
 			2, "unknown"},
-		"rights in one namespace": {lists(forbidden, false, "MachineList"), nil, "cannot identify orphans", "ACTIVE", "yes", 2,
+		"rights in one namespace": {lists(forbidden, false, "MachineList"), nil, "cannot identify", "ACTIVE", "yes", 2,
 			"unknown"},
 		"no cluster is reached": {func(r *testrig.Rig) {
 			r.Clusterless, r.Access.ControlError = true, errors.New("no such context")

@@ -200,8 +200,8 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 		within  time.Duration
 		down    float64
 	}{
-		"with allowedAddresses, and a restart": {[]any{"100.64.0.0/12"}, 3.5, false, 43 * time.Second, 1.4},
-		"without, and all servers go":          {nil, 2.5, true, 50 * time.Second, 1.6},
+		"with allowedAddresses, and a restart": {[]any{"100.64.0.0/12"}, 2.5, false, 43 * time.Second, 1.4},
+		"without, and all servers go":          {nil, 1.5, true, 50 * time.Second, 1.6},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c := newFleet(t, many(200), many(50), iaasmock.WithDeleteDuration(8*time.Second))

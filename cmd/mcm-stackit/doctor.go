@@ -52,15 +52,11 @@ func (o *options) doctor(ctx context.Context, format string) error {
 		o.connect(access)
 	}
 	result := (&doctor.Doctor{Access: access, ConfigError: o.configError}).Examine(ctx)
-	if format != "" {
-		if err := printObject(o, format, result); err != nil {
-			return err
-		}
-	} else {
-		for _, found := range result.Findings {
-			_, _ = fmt.Fprintln(o.streams.Out, found)
-		}
-		for _, what := range result.NotTried {
+	if err := printFindings(o, format, result, result.Findings); err != nil {
+		return err
+	}
+	for _, what := range result.NotTried {
+		if format == "" {
 			_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
 		}
 	}

@@ -76,20 +76,27 @@ func (o *options) validate(ctx context.Context, options validate.Options, format
 	if err != nil {
 		return err
 	}
-	if format != "" {
-		if err := printObject(o, format, result); err != nil {
-			return err
-		}
-	} else {
-		for _, found := range result.Findings {
-			_, _ = fmt.Fprintln(o.streams.Out, found)
-		}
+	if err := printFindings(o, format, result, result.Findings); err != nil {
+		return err
 	}
 	if len(result.NotChecked) > 0 {
 		o.say("Not checked: %s", counted(result.NotChecked))
 	}
 	o.say("Checked %s: %s", counted(result.Checked), summary(result.Findings))
 	return exitWith(result.Findings.ExitCode())
+}
+
+// printFindings prints a result in a format, or its findings, one a line.
+func printFindings(o *options, format string, result any, findings report.Findings) error {
+	if format != "" {
+		return printObject(o, format, result)
+	}
+	for _, found := range findings {
+		if _, err := fmt.Fprintln(o.streams.Out, found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // summary formats counts of findings.

@@ -22,7 +22,7 @@
 //
 // "make localenv" builds the controllers into bin/localenv, and puts kube-apiserver and etcd into bin/controlplane:
 // downloaded by setup-envtest where its server answers (ENVTEST_INDEX=<url> is the index of a mirror), else built from
-// the module hack/tools/controlplane, up to 10 minutes on 2 cores; CONTROLPLANE=source only builds. KUBEBUILDER_ASSETS
+// the module hack/tools/controlplane, about 15 minutes on 2 cores; CONTROLPLANE=source only builds. KUBEBUILDER_ASSETS
 // names another folder with the two.
 //
 // If the process that uses this package is killed, its etcd and kube-apiserver go on. The next Start names them.
